@@ -1,0 +1,52 @@
+/* kernel/kernel.h: time of one operator on one device, by mechanism.
+ *
+ * Reads hw/accel.h, model/op.h, roofline. One interface: prepare a device once, then ask for many
+ * operators. Nothing is allocated per operator.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_KERNEL_KERNEL_H
+#define RG_KERNEL_KERNEL_H
+
+#include "hw/accel.h"
+#include "model/op.h"
+
+typedef enum rg_bound {
+    RG_BOUND_COMPUTE,
+    RG_BOUND_MEMORY, /* device memory */
+    RG_BOUND_L2,
+    RG_BOUND_L1,
+    RG_BOUND_FIXED, /* launch, latency: neither compute nor bytes */
+    RG_BOUND_LINK,
+    RG_BOUND_COUNT,
+} rg_bound;
+const char *rg_bound_name(rg_bound bound);
+
+typedef struct rg_kernel_options {
+    bool ideal;       /* all efficiencies 1 and no fixed cost: the bare roofline, exactly */
+    bool sustained;   /* long runs under the power cap rather than bursts */
+    bool cold_l2;     /* operands come from device memory even if they would fit in L2 */
+    bool no_quantise; /* dynamic quantisation of X is fused elsewhere and not counted */
+} rg_kernel_options;
+
+typedef struct rg_kernel_device rg_kernel_device; /* constants of one device, resolved */
+
+/** Resolve the constants for a device: its own fit, else its architecture's, else defaults; notes
+ * in words through rg_kernel_device_note. Errors: RG_ERR_MODEL when a needed figure is missing. */
+rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
+                            const rg_kernel_options *options, rg_kernel_device **out, rg_err *err);
+/** "constants: own fit ..." or "constants borrowed from h200-sxm (hopper): not validated here". */
+const char *rg_kernel_device_note(const rg_kernel_device *device);
+
+typedef struct rg_kernel_time {
+    rg_seconds total;
+    rg_seconds roofline;                   /* max(flops/peak, bytes/bandwidth), no efficiency */
+    rg_seconds fixed, compute, memory, l2; /* parts, before they overlap */
+    rg_bound bound;
+    const char *choice; /* tile or algorithm picked, for people; static text or NULL */
+} rg_kernel_time;
+
+/** Time of ONE operator (op->count is not applied). */
+rg_status rg_kernel_op_time(const rg_kernel_device *device, const rg_op *op, rg_kernel_time *out,
+                            rg_err *err);
+
+#endif
