@@ -36,7 +36,7 @@ double rg_dtype_bits(rg_dtype type);
 
 /** A storage format: elements of some bits, in groups that share a scale and maybe a zero point. */
 typedef struct rg_format {
-    const char *name; /* "bf16", "fp8_block", "int4_g128", "nvfp4", "int2_g32" */
+    char name[24]; /* "bf16", "fp8_block", "int4_g128", "nvfp4", "int2_g32" */
     double element_bits;
     int64_t group;     /* elements that share a scale; 0 = per tensor, nothing counted */
     double scale_bits; /* per group */
