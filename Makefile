@@ -11,6 +11,10 @@ SECONDS  ?= 30
 CUDA     ?= auto
 VERSION  := $(shell cat VERSION)
 
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = @$(if $(filter 1,$(V)),:,printf '  %-5s %s\n' $(1) $(2))
+
 B := build$(if $(SANITIZE),/san)
 SHELL := /bin/bash
 
@@ -40,29 +44,34 @@ all: $(B)/ridge ## build ridge, libridge.a and, with nvcc, ridge-probe
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(RG_CPPFLAGS) $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(RG_CPPFLAGS) $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/libridge.a: $(LIBOBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(B)/ridge: $(B)/sim/cli/main.o $(B)/libridge.a
-	$(CC) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) $^ $(RG_LDLIBS) $(LDLIBS) -o $@
+	$(call say,LD,$@)
+	$(Q)$(CC) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) $^ $(RG_LDLIBS) $(LDLIBS) -o $@
 
 $(B)/tests/unit/%: tests/unit/%.c tests/unit/unit.h $(B)/libridge.a
 	@mkdir -p $(@D)
-	$(CC) $(RG_CPPFLAGS) -Itests/unit $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP $< \
+	$(call say,CC,$<)
+	$(Q)$(CC) $(RG_CPPFLAGS) -Itests/unit $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP $< \
 	  $(B)/libridge.a -lcmocka $(RG_LDLIBS) $(LDLIBS) -o $@
 
 $(B)/tests/bench/%: tests/bench/%.c $(B)/libridge.a
 	@mkdir -p $(@D)
-	$(CC) $(RG_CPPFLAGS) $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP $< \
+	$(call say,CC,$<)
+	$(Q)$(CC) $(RG_CPPFLAGS) $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP $< \
 	  $(B)/libridge.a $(RG_LDLIBS) $(LDLIBS) -o $@
 
 # Fuzz targets define LLVMFuzzerTestOneInput; plain builds replay the corpus through fuzz_main.c.
 $(B)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz_main.c $(B)/libridge.a
 	@mkdir -p $(@D)
-	$(CC) $(RG_CPPFLAGS) $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP $< \
+	$(call say,CC,$<)
+	$(Q)$(CC) $(RG_CPPFLAGS) $(CPPFLAGS) $(RG_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP $< \
 	  tests/fuzz/fuzz_main.c $(B)/libridge.a $(RG_LDLIBS) $(LDLIBS) -o $@
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)

@@ -15,6 +15,12 @@ typedef struct block {
     _Alignas(ALIGNMENT) unsigned char bytes[];
 } block;
 
+typedef struct deferred {
+    struct deferred *next;
+    void (*release)(void *);
+    void *object;
+} deferred;
+
 struct rg_arena {
     block *first, *current;
     size_t cap, used; /* handed out, alignment included */
@@ -29,10 +35,28 @@ rg_arena *rg_arena_new(size_t cap_mib)
     return arena;
 }
 
+static void run_deferred(rg_arena *arena)
+{
+    for (deferred *d = arena->last; d; d = d->next)
+        d->release(d->object);
+    arena->last = NULL;
+}
+
+rg_status rg_arena_defer(rg_arena *arena, void (*release)(void *), void *object, rg_err *err)
+{
+    deferred *d = RG_NEW(arena, deferred, 1, err);
+    if (!d)
+        return RG_ERR_LIMIT;
+    *d = (deferred){arena->last, release, object};
+    arena->last = d;
+    return RG_OK;
+}
+
 void rg_arena_free(rg_arena *arena)
 {
     if (!arena)
         return;
+    run_deferred(arena);
     for (block *b = arena->first, *next; b; b = next) {
         next = b->next;
         free(b);
@@ -42,6 +66,7 @@ void rg_arena_free(rg_arena *arena)
 
 void rg_arena_reset(rg_arena *arena)
 {
+    run_deferred(arena);
     for (block *b = arena->first; b; b = b->next)
         b->used = 0;
     arena->current = arena->first;

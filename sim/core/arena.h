@@ -21,6 +21,9 @@ rg_arena *rg_arena_new(size_t cap_mib);
 void rg_arena_free(rg_arena *arena);
 /** Make everything available again; keeps the memory for the next round. */
 void rg_arena_reset(rg_arena *arena);
+/** Call release(object) when the arena is freed or reset, last deferred first: for file handles and
+ * library objects that outlive one function. */
+rg_status rg_arena_defer(rg_arena *arena, void (*release)(void *), void *object, rg_err *err);
 /** Bytes handed out since the last reset. */
 size_t rg_arena_used_bytes(const rg_arena *arena);
 

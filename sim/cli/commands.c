@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include <string.h>
+
+#include "core/text.h"
+
+/* One row a command; the order is that of the help. */
+extern const rg_command rg_cmd_estimate;
+extern const rg_command rg_cmd_help;
+
+const rg_command *const rg_commands[] = {
+    /* answer */
+    &rg_cmd_estimate,
+    /* about ridge */
+    &rg_cmd_help,
+    NULL,
+};
+
+const rg_command *rg_command_find(const char *name)
+{
+    for (int i = 0; rg_commands[i]; i++)
+        if (strcmp(rg_commands[i]->name, name) == 0)
+            return rg_commands[i];
+    return NULL;
+}
+
+const char *rg_command_nearest(const char *name)
+{
+    const char *names[sizeof rg_commands / sizeof rg_commands[0]] = {NULL};
+    for (int i = 0; rg_commands[i]; i++)
+        names[i] = rg_commands[i]->name;
+    return rg_text_nearest(name, names);
+}
