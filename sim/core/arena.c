@@ -25,6 +25,7 @@ struct rg_arena {
     block *first, *current;
     size_t cap, used; /* handed out, alignment included */
     size_t reserved;  /* taken from the system */
+    deferred *last;
 };
 
 rg_arena *rg_arena_new(size_t cap_mib)
