@@ -54,30 +54,31 @@ typedef struct rg_layer {
     int64_t rope_dim;                              /* rotated elements of a head; MLA: of the key */
     bool qkv_bias, o_bias;
     rg_qk_norm qk_norm;
-    bool sink_logits; /* one learned logit per head beside the scores (gpt-oss) */
-    bool output_gate; /* q projection carries a gate as wide (Qwen3-Next) */
-    bool kv_shared;   /* reads the cache of an earlier layer: no K, V of its own */
-    int64_t q_lora, kv_lora, nope_dim;             /* MLA; q_lora 0 = none */
-    int64_t index_heads, index_dim, index_top_k;   /* MLA with a sparse indexer (DeepSeek-V3.2) */
+    bool sink_logits;                  /* one learned logit per head beside the scores (gpt-oss) */
+    bool output_gate;                  /* q projection carries a gate as wide (Qwen3-Next) */
+    bool kv_shared;                    /* reads the cache of an earlier layer: no K, V of its own */
+    int64_t q_lora, kv_lora, nope_dim; /* MLA; q_lora 0 = none */
+    int64_t index_heads, index_dim, index_top_k; /* MLA with a sparse indexer (DeepSeek-V3.2) */
     /* SSM: heads of ssm_head_dim, groups that share B and C of ssm_state. Mamba-1: heads x head_dim
-     * is the inner width. Linear: value heads of ssm_head_dim, ssm_groups key heads of ssm_state. */
+     * is the inner width. Linear: value heads of ssm_head_dim, ssm_groups key heads of ssm_state.
+     */
     int64_t ssm_heads, ssm_head_dim, ssm_state, ssm_groups, ssm_conv, ssm_dt_rank;
-    int64_t ssm_gates;    /* linear: scalar projections per value head (delta net: 2) */
-    bool ssm_bias;        /* biases on the projections in and out */
-    bool ssm_norm;        /* Mamba-1: norms on dt, B, C (Jamba); others: norm before the way out */
-    int64_t mixer_extra;  /* parameters of the mixer beside those, by the importer's word */
+    int64_t ssm_gates;   /* linear: scalar projections per value head (delta net: 2) */
+    bool ssm_bias;       /* biases on the projections in and out */
+    bool ssm_norm;       /* Mamba-1: norms on dt, B, C (Jamba); others: norm before the way out */
+    int64_t mixer_extra; /* parameters of the mixer beside those, by the importer's word */
     rg_ffn ffn;
     bool gated; /* three matrices, else two */
     bool ffn_bias;
-    int64_t inter; /* dense width, or per expert */
+    int64_t inter;                                        /* dense width, or per expert */
     int64_t experts, top_k, shared_experts, shared_inter; /* shared_inter: of all shared ones */
     bool shared_gate;                                     /* a scalar gate on the shared expert */
     bool router_bias;                                     /* one bias per expert */
     int64_t latent;                                       /* experts work in it; 0 = hidden */
     int64_t ffn_extra;
-    int64_t norms;   /* of the hidden width, in this layer */
-    bool norm_bias;  /* LayerNorm with a bias: two vectors each */
-    bool norm_bare;  /* norms without weights (OLMo) */
+    int64_t norms;  /* of the hidden width, in this layer */
+    bool norm_bias; /* LayerNorm with a bias: two vectors each */
+    bool norm_bare; /* norms without weights (OLMo) */
     /* filled by rg_model_count: */
     int64_t mixer_params, ffn_params, norm_params;
     int64_t ffn_active_params;
@@ -104,6 +105,7 @@ typedef struct rg_model {
     const char *mixer_quantisation;  /* of attention projections, NULL: as quantisation */
     const char *head_quantisation;   /* of the LM head, NULL: dtype */
     const char *kv_quantisation;
+    const char *state_type;              /* of recurrent state; NULL: bf16 */
     const char *activation_quantisation; /* "fp8" when products take quantised activations */
     const char *quantisation_scheme;     /* what the checkpoint calls it, for people */
     const char *const *notes;            /* what the importer assumed, for people */
