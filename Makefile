@@ -36,7 +36,7 @@ OBJ     := $(SRC:%.c=$(B)/%.o)
 LIBOBJ  := $(filter-out $(B)/sim/cli/main.o,$(OBJ))
 UNIT    := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit/*/test_*.c)))
 BENCH   := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
-FUZZ    := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ    := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(filter-out %/fuzz_main.c,$(sort $(wildcard tests/fuzz/fuzz_*.c))))
 
 .PHONY: all
 all: $(B)/ridge ## build ridge, libridge.a and, with nvcc, ridge-probe
