@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -191,9 +192,10 @@ rg_status rg_data_try(rg_arena *arena, const char *kind, const char *name_or_pat
     return RG_OK;
 }
 
-/** Say which names begin with the one asked for, or which is nearest, or that there is none. */
-static rg_status refuse(rg_arena *arena, const char *kind, const char *what, const char *name,
-                        rg_err *err)
+/** The one name that begins with what was asked for and a '-'; otherwise say which names do, or
+ * which is nearest, or that there is none. */
+static rg_status widen(rg_arena *arena, const char *kind, const char *what, const char *name,
+                       const char **path, rg_err *err)
 {
     const rg_data_entry *entries;
     size_t count;
@@ -211,25 +213,27 @@ static rg_status refuse(rg_arena *arena, const char *kind, const char *what, con
     size_t used = 0, variants = 0;
     for (size_t i = 0; i < count; i++) {
         names[i] = entries[i].name;
-        const size_t own = strlen(names[i]);
-        if (own <= length || !same_name(names[i], name, length) || names[i][length] != '-' ||
-            used + own + 8 > sizeof list)
+        if (length == 0 || strlen(names[i]) <= length || !same_name(names[i], name, length) ||
+            names[i][length] != '-')
             continue;
-        memcpy(list + used, used == 0 ? "" : ", ", used == 0 ? 0 : 2);
-        used += used == 0 ? 0 : 2;
-        memcpy(list + used, names[i], own + 1);
-        used += own;
+        *path = entries[i].path;
+        const int written =
+            snprintf(list + used, sizeof list - used, "%s%s", variants == 0 ? "" : ", ", names[i]);
+        used += used + (size_t)written < sizeof list ? (size_t)written : 0;
+        list[used] = 0;
         variants++;
     }
-    if (variants > 0 && length > 0)
+    if (variants == 1)
+        return RG_OK;
+    if (variants > 1)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "%s '%s' stands for several; name one of: %s",
                        what, name, list);
     const char *nearest = rg_text_nearest(name, names);
     if (nearest != NULL)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no %s '%s'; nearest is '%s'", what, name,
                        nearest);
-    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no %s '%s'; `ridge list %s` shows all %zu", what,
-                   name, strncmp(kind, "hw", 2) == 0 ? "hw" : kind, count);
+    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no %s '%s'; `ridge list` shows what there is",
+                   what, name);
 }
 
 rg_status rg_data_find(rg_arena *arena, const char *kind, const char *what,
@@ -238,5 +242,5 @@ rg_status rg_data_find(rg_arena *arena, const char *kind, const char *what,
     RG_TRY(rg_data_try(arena, kind, name_or_path, path, err));
     if (*path != NULL)
         return RG_OK;
-    return refuse(arena, kind, what, name_or_path, err);
+    return widen(arena, kind, what, name_or_path, path, err);
 }

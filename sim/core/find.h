@@ -30,9 +30,10 @@ rg_status rg_data_list(rg_arena *arena, const char *kind, const rg_data_entry **
                        rg_err *err);
 
 /** Path of the file that name_or_path means; a path comes back as it is. Case does not count, and
- * '_' is '-'. A name that begins several ("h100": h100-pcie, h100-sxm) is refused with the list, an
- * unknown one with the nearest name. what names the thing in messages: "hardware", "model".
- * Errors: RG_ERR_USAGE, RG_ERR_IO. */
+ * '_' is '-'. A name that begins one file's name ("l40" for l40-pcie) means that one; one that
+ * begins several ("h100": h100-pcie, h100-sxm) is refused with the list, an unknown one with the
+ * nearest name. what names the thing in messages: "hardware", "model". Errors: RG_ERR_USAGE,
+ * RG_ERR_IO. */
 rg_status rg_data_find(rg_arena *arena, const char *kind, const char *what,
                        const char *name_or_path, const char **path, rg_err *err);
 

@@ -8,7 +8,7 @@
 #include "core/find.h"
 
 static char folder[] = "/tmp/ridge-find-XXXXXX";
-static const char *const files[] = {"h100-sxm", "h100-pcie", "h200-sxm", "solo"};
+static const char *const files[] = {"h100-sxm", "h100-pcie", "h200-sxm", "solo-card"};
 
 static void in_folder(char *out, size_t size, const char *file)
 {
@@ -90,6 +90,19 @@ static void a_name_for_several_is_refused_with_the_list(void **state)
     rg_arena_free(arena);
 }
 
+static void a_name_that_begins_only_one_means_that_one(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(16);
+    const char *path;
+    char want[256];
+    in_folder(want, sizeof want, "solo-card.yaml");
+    assert_ok(rg_data_find(arena, "find-test", "hardware", "solo", &path, &err));
+    assert_string_equal(path, want);
+    rg_arena_free(arena);
+}
+
 static void an_unknown_name_is_refused_with_the_nearest(void **state)
 {
     (void)state;
@@ -112,7 +125,7 @@ static void the_list_is_sorted(void **state)
     assert_ok(rg_data_list(arena, "find-test", &entries, &count, &err));
     assert_int_equal(count, 4);
     assert_string_equal(entries[0].name, "h100-pcie");
-    assert_string_equal(entries[3].name, "solo");
+    assert_string_equal(entries[3].name, "solo-card");
     rg_arena_free(arena);
 }
 
@@ -122,6 +135,7 @@ int main(void)
         cmocka_unit_test(a_name_gives_its_file_whatever_its_case),
         cmocka_unit_test(a_path_is_left_alone),
         cmocka_unit_test(a_name_for_several_is_refused_with_the_list),
+        cmocka_unit_test(a_name_that_begins_only_one_means_that_one),
         cmocka_unit_test(an_unknown_name_is_refused_with_the_nearest),
         cmocka_unit_test(the_list_is_sorted),
     };
