@@ -244,3 +244,22 @@ rg_status rg_data_find(rg_arena *arena, const char *kind, const char *what,
         return RG_OK;
     return widen(arena, kind, what, name_or_path, path, err);
 }
+
+rg_status rg_data_file(rg_arena *arena, const char *kind, const char *file, const char **path,
+                       rg_err *err)
+{
+    root_list roots = {0};
+    RG_TRY(find_roots(arena, &roots, err));
+    for (int i = 0; i < roots.count; i++) {
+        const char *candidate = rg_arena_printf(arena, err, "%s/%s/%s", roots.path[i], kind, file);
+        if (candidate == NULL)
+            return RG_ERR_LIMIT;
+        if (access(candidate, R_OK) == 0) {
+            *path = candidate;
+            return RG_OK;
+        }
+    }
+    return rg_fail(err, RG_ERR_IO, RG_NOWHERE,
+                   "no file '%s/%s'; set RIDGE_DATA to the folder that holds '%s'", kind, file,
+                   kind);
+}

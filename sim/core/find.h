@@ -42,4 +42,9 @@ rg_status rg_data_find(rg_arena *arena, const char *kind, const char *what,
 rg_status rg_data_try(rg_arena *arena, const char *kind, const char *name_or_path,
                       const char **path, rg_err *err);
 
+/** Path of one file of a kind by its full name ("plots", "roofline.gp"). RG_ERR_IO when no folder
+ * has it. */
+rg_status rg_data_file(rg_arena *arena, const char *kind, const char *file, const char **path,
+                       rg_err *err);
+
 #endif
