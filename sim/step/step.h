@@ -54,4 +54,33 @@ rg_status rg_step_prepare(rg_arena *arena, const rg_cluster *cluster, const rg_m
 rg_status rg_step_time_of(rg_step_context *context, const rg_pass *pass, rg_step_time *out,
                           rg_err *err);
 
+/** One line of a pass's account: an operator, or a communication, as often as the pass has it. */
+typedef struct rg_step_part {
+    const char *name; /* "qkv_proj", "all_reduce attention" */
+    int64_t count;
+    bool communication;
+    rg_op op;            /* operators */
+    rg_kernel_time time; /* of one; communications fill total and bound */
+    rg_bytes message;    /* communications: bytes on each rank */
+    int64_t ranks;
+    const char *algorithm;
+} rg_step_part;
+/** The account of one pass on the busiest rank, in order of execution. */
+rg_status rg_step_parts(rg_arena *arena, rg_step_context *context, const rg_pass *pass,
+                        const rg_step_part **parts, int *count, rg_err *err);
+
+/** Memory of the fullest rank when so many sequences of so many tokens are held. */
+typedef struct rg_step_memory {
+    rg_bytes capacity; /* of the device, as the driver gives it */
+    rg_bytes usable;   /* capacity times the engine's memory_utilisation */
+    rg_bytes weights, activations, kv, state, reserve, total;
+    rg_bytes kv_per_token; /* growth of one sequence */
+    int64_t max_sequences; /* of this length that fit; 0 when the weights alone do not */
+} rg_step_memory;
+rg_status rg_step_memory_of(rg_step_context *context, int64_t sequences, double tokens_each,
+                            rg_step_memory *out, rg_err *err);
+
+/** Engine constants by name ("vllm") or path; YAML under hw/engines. */
+rg_status rg_engine_load(rg_arena *arena, const char *name_or_path, rg_engine *out, rg_err *err);
+
 #endif
