@@ -11,7 +11,7 @@
 enum { MAX_OPTIONS = 96, FIRST_CODE = 1000 };
 
 const rg_option rg_common_options[] = {
-    {"format", 'f', "FORM", "text", "output form: text, csv or json", false},
+    {"format", 'f', "FORM", "text", "output form: text, csv, json or html", false},
     {"output", 'o', "FILE", NULL, "write the result to FILE, whole or not at all", false},
     {"quiet", 'q', NULL, NULL, "no progress and no notes on stderr", false},
     {"seed", 0, "N", "1", "seed of everything random", false},
@@ -254,7 +254,7 @@ uint64_t rg_arg_seed(const rg_args *args)
 
 rg_status rg_arg_form(const rg_args *args, rg_form *out, rg_err *err)
 {
-    static const char *const names[] = {"text", "csv", "json", NULL};
+    static const char *const names[] = {"text", "csv", "json", "html", NULL};
     int64_t seed;
     int form;
     RG_TRY(rg_arg_int(args, "seed", 0, INT64_MAX, &seed, err));

@@ -48,6 +48,12 @@ static const struct {
     {".txt", "dumb noenhanced size %d/10,%d/20"},
 };
 
+bool rg_plot_is_figure(const char *path)
+{
+    return rg_text_ends_with(path, ".svg") || rg_text_ends_with(path, ".png") ||
+           rg_text_ends_with(path, ".pdf");
+}
+
 /* Leftovers of a figure that was never written, and the folder of one drawn on the terminal. */
 static void release(void *object)
 {

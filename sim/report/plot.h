@@ -9,6 +9,7 @@
 #ifndef RG_REPORT_PLOT_H
 #define RG_REPORT_PLOT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/arena.h"
@@ -19,6 +20,8 @@ typedef struct rg_plot rg_plot;
  * no figure's, RG_ERR_IO when the template is not found. */
 rg_status rg_plot_new(rg_arena *arena, const char *template_name, const char *path, rg_plot **out,
                       rg_err *err);
+/** Whether a path ends like a figure: .svg, .png, .pdf. */
+bool rg_plot_is_figure(const char *path);
 /** Size in pixels (characters / 10 on a terminal); the default is 1000 x 640. */
 void rg_plot_size(rg_plot *plot, int width, int height);
 /** Variables of the script: text is quoted, numbers are printed in full. */

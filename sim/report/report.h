@@ -14,7 +14,7 @@
 #include "core/arena.h"
 #include "core/quantity.h"
 
-typedef enum rg_form { RG_FORM_TEXT, RG_FORM_CSV, RG_FORM_JSON } rg_form;
+typedef enum rg_form { RG_FORM_TEXT, RG_FORM_CSV, RG_FORM_JSON, RG_FORM_HTML } rg_form;
 
 typedef struct rg_report rg_report;
 
@@ -38,6 +38,9 @@ void rg_report_text(rg_report *report, const char *key, const char *label, const
 void rg_report_int(rg_report *report, const char *key, const char *label, long long value);
 /** Anything else into the JSON object; steals value. */
 void rg_report_json(rg_report *report, const char *key, json_t *value);
+
+/** A figure that was drawn for this report; HTML shows an .svg in place. */
+void rg_report_image(rg_report *report, const char *path, const char *caption);
 
 /** A table: JSON array of objects under key, aligned columns in text, rows in CSV. */
 typedef struct rg_table rg_table;
