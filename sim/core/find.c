@@ -146,11 +146,12 @@ static rg_status list_folder(rg_arena *arena, const char *folder, rg_data_entry 
     return status;
 }
 
-/** Folder of a kind under a root, without a leading "./". */
-static const char *kind_folder(rg_arena *arena, const char *root, const char *kind, rg_err *err)
+/** Folder of a kind (length bytes of it) under a root, without a leading "./". */
+static const char *kind_folder(rg_arena *arena, const char *root, const char *kind, size_t length,
+                               rg_err *err)
 {
-    return strcmp(root, ".") == 0 ? rg_arena_strdup(arena, kind, err)
-                                  : rg_arena_printf(arena, err, "%s/%s", root, kind);
+    return strcmp(root, ".") == 0 ? rg_arena_copy(arena, kind, length, err)
+                                  : rg_arena_printf(arena, err, "%s/%.*s", root, (int)length, kind);
 }
 
 rg_status rg_data_list(rg_arena *arena, const char *kind, const rg_data_entry **out, size_t *count,
@@ -162,11 +163,15 @@ rg_status rg_data_list(rg_arena *arena, const char *kind, const rg_data_entry **
     rg_data_entry *entries = RG_NEW(arena, rg_data_entry, MAX_FILES, err);
     if (entries == NULL)
         return RG_ERR_LIMIT;
-    for (int i = 0; i < roots.count; i++) {
-        const char *folder = kind_folder(arena, roots.path[i], kind, err);
-        if (folder == NULL)
-            return RG_ERR_LIMIT;
-        RG_TRY(list_folder(arena, folder, entries, count, err));
+    for (const char *part = kind; *part != 0; part += *part == ':') {
+        const size_t length = strcspn(part, ":");
+        for (int i = 0; i < roots.count; i++) {
+            const char *folder = kind_folder(arena, roots.path[i], part, length, err);
+            if (folder == NULL)
+                return RG_ERR_LIMIT;
+            RG_TRY(list_folder(arena, folder, entries, count, err));
+        }
+        part += length;
     }
     qsort(entries, *count, sizeof *entries, by_name);
     *out = entries;

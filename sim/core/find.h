@@ -1,6 +1,7 @@
 /* core/find.h: where data files live, and which file a name means.
  *
- * Reads core/arena.h. A kind is a data folder: "hw", "hw/nodes", "models". It is looked for, in
+ * Reads core/arena.h. A kind is a data folder: "hw", "hw/nodes", "models"; "hw/nodes:hw" is two, of
+ * which the first wins. It is looked for, in
  * this order, in $RIDGE_DATA, in the current folder, in the checkout that the program was built in,
  * in share/ridge beside the program's bin, and in PREFIX/share/ridge. The first folder that has a
  * name wins, so that a user's own file replaces one that came with ridge.

@@ -115,6 +115,18 @@ static void an_unknown_name_is_refused_with_the_nearest(void **state)
     rg_arena_free(arena);
 }
 
+static void several_folders_are_looked_through_in_order(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(16);
+    const rg_data_entry *entries;
+    size_t count;
+    assert_ok(rg_data_list(arena, "no-such-folder:find-test", &entries, &count, &err));
+    assert_int_equal(count, 4);
+    rg_arena_free(arena);
+}
+
 static void the_list_is_sorted(void **state)
 {
     (void)state;
@@ -137,6 +149,7 @@ int main(void)
         cmocka_unit_test(a_name_for_several_is_refused_with_the_list),
         cmocka_unit_test(a_name_that_begins_only_one_means_that_one),
         cmocka_unit_test(an_unknown_name_is_refused_with_the_nearest),
+        cmocka_unit_test(several_folders_are_looked_through_in_order),
         cmocka_unit_test(the_list_is_sorted),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
