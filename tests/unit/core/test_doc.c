@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "core/doc.h"
+#include "core/override.h"
 
 static rg_arena *arena;
 static rg_err err;
@@ -152,6 +153,34 @@ static void numbers_are_strict(void **state)
     assert_string_equal(err.text, "'d' is '11', expected 0 to 10");
 }
 
+static void a_change_scales_or_replaces_one_value(void **state)
+{
+    (void)state;
+    rg_node *root, *hbm;
+    rg_override change;
+    double rate;
+    const char *source;
+    assert_ok(parse("memory: {hbm: {bandwidth: {value: 4.8 TB/s, source: sheet}}, n: [1, 2]}\n",
+                    false, &root));
+    assert_ok(rg_override_parse(arena, "memory.hbm.bandwidth=x1.5", &change, &err));
+    assert_ok(rg_override_apply(root, &change, &err));
+    hbm = root->first->first->first;
+    assert_ok(rg_map_quantity(hbm, "value", RG_DIM_BYTES_PER_S, &rate, &err));
+    assert_close(rate, 7.2e12, 1e-14);
+    assert_ok(rg_map_text(hbm, "source", &source, &err));
+    assert_string_equal(source, "what-if: 7.2 TB/s in place of 4.8 TB/s (sheet)");
+    assert_ok(rg_override_parse(arena, "memory.n.1=5", &change, &err));
+    assert_ok(rg_override_apply(root, &change, &err));
+    assert_string_equal(root->first->first->next->first->next->text, "5");
+    assert_ok(rg_override_parse(arena, "memory.hmb.bandwidth=x2", &change, &err));
+    assert_int_equal(rg_override_apply(root, &change, &err), RG_ERR_USAGE);
+    assert_string_equal(err.text,
+                        "change 'memory.hmb.bandwidth': no 'hmb' there; did you mean 'hbm'?");
+    assert_ok(rg_override_parse(arena, "memory=x2", &change, &err));
+    assert_int_equal(rg_override_apply(root, &change, &err), RG_ERR_USAGE);
+    assert_int_equal(rg_override_parse(arena, "x2", &change, &err), RG_ERR_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +192,7 @@ int main(void)
         cmocka_unit_test(depth_size_anchors_tags_are_capped),
         cmocka_unit_test(json_is_held_to_json),
         cmocka_unit_test(numbers_are_strict),
+        cmocka_unit_test(a_change_scales_or_replaces_one_value),
     };
     return cmocka_run_group_tests_name("core/doc", tests, setup, teardown);
 }
