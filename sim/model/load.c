@@ -1,0 +1,71 @@
+/* model/load.c: a model by name, from a model YAML, or from a config.json. */
+// SPDX-License-Identifier: Apache-2.0
+#include "model/spec.h"
+
+#include <string.h>
+
+#include "core/file.h"
+#include "core/find.h"
+#include "core/text.h"
+
+/* Last part of the path without its ending; of ".../name/config.json" the folder's name. */
+static const char *name_of_path(rg_arena *arena, const char *path, rg_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = slash != NULL ? slash + 1 : path;
+    size_t length = strlen(file);
+    if (strcmp(file, "config.json") == 0 && slash != NULL && slash > path) {
+        const char *end = slash;
+        const char *start = end;
+        while (start > path && start[-1] != '/')
+            start--;
+        if (end > start && *start != '.')
+            return rg_arena_copy(arena, start, (size_t)(end - start), err);
+    }
+    const char *dot = strrchr(file, '.');
+    if (dot != NULL && dot > file)
+        length = (size_t)(dot - file);
+    return rg_arena_copy(arena, file, length, err);
+}
+
+/* hf_quant_config.json beside config.json, NAME.hf_quant_config.json beside NAME.json. */
+static rg_status load_quant_file(rg_arena *arena, const char *path, rg_node **out, rg_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
+    const int stem = (int)strlen(path) - 5; /* without ".json" */
+    char *own = rg_arena_printf(arena, err, "%.*s.hf_quant_config.json", stem, path);
+    char *beside = rg_arena_printf(arena, err, "%.*shf_quant_config.json", folder, path);
+    *out = NULL;
+    if (own == NULL || beside == NULL)
+        return RG_ERR_LIMIT;
+    if (rg_file_exists(own))
+        return rg_doc_load(arena, own, out, err);
+    if (strcmp(path + folder, "config.json") == 0 && rg_file_exists(beside))
+        return rg_doc_load(arena, beside, out, err);
+    return RG_OK;
+}
+
+static rg_status load_config(rg_arena *arena, const char *path, rg_model **out, rg_err *err)
+{
+    rg_node *config, *quant = NULL;
+    RG_TRY(rg_doc_load(arena, path, &config, err));
+    RG_TRY(load_quant_file(arena, path, &quant, err));
+    const char *name = name_of_path(arena, path, err);
+    if (name == NULL)
+        return RG_ERR_LIMIT;
+    return rg_model_import(arena, config, quant, NULL, name, out, err);
+}
+
+rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err)
+{
+    const char *path;
+    RG_TRY(rg_data_find(arena, "models", "model", name_or_path, &path, err));
+    if (rg_text_ends_with(path, ".json"))
+        return load_config(arena, path, out, err);
+    rg_node *root;
+    RG_TRY(rg_doc_load(arena, path, &root, err));
+    RG_TRY(rg_model_read(arena, root, out, err));
+    (*out)->path = path;
+    return RG_OK;
+}
