@@ -12,17 +12,25 @@
 
 enum { MAX_SIZE = 1 << 30, MAX_LAYERS = 4096 };
 
+/* Not rg_map_find: that remembers what was asked for, which a config does not need, as its unknown
+ * keys are judged by their names. */
+static rg_node *child_named(const rg_node *map, const char *key, size_t length)
+{
+    for (rg_node *child = map->first; child != NULL; child = child->next)
+        if (strncmp(child->key, key, length) == 0 && child->key[length] == '\0')
+            return child;
+    return NULL;
+}
+
 rg_node *rg_hf_find_in(rg_node *map, const char *keys)
 {
-    char key[96];
     rg_node *found = NULL;
-    while (*keys != '\0') { /* all are asked for, so that none counts as unknown */
+    while (*keys != '\0') { /* all are looked at, so that none counts as unknown */
         const size_t length = strcspn(keys, "|");
-        if (length < sizeof key) {
-            memcpy(key, keys, length);
-            key[length] = '\0';
-            rg_node *node = rg_map_find(map, key);
-            if (found == NULL && node != NULL && !rg_node_is_null(node))
+        rg_node *node = child_named(map, keys, length);
+        if (node != NULL) {
+            node->used = true;
+            if (found == NULL && !rg_node_is_null(node))
                 found = node;
         }
         keys += length + (keys[length] == '|');
@@ -55,12 +63,25 @@ void rg_hf_note(rg_hf *hf, const char *format, ...)
     }
 }
 
+rg_status rg_hf_missing(rg_hf *hf, const char *keys, rg_err *err)
+{
+    char key[96];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(keys, "|"), keys);
+    const char *names[128] = {NULL};
+    size_t count = 0;
+    for (const rg_node *child = hf->text->first; child != NULL && count < 127; child = child->next)
+        if (!child->used)
+            names[count++] = child->key;
+    const char *near = rg_text_nearest(key, names);
+    return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key '%s' (model_type '%s')%s%s%s",
+                   key, hf->type, near ? "; is it '" : "", near ? near : "", near ? "'?" : "");
+}
+
 rg_status rg_hf_int(rg_hf *hf, const char *keys, int64_t least, int64_t *out, rg_err *err)
 {
     rg_node *node = rg_hf_find(hf, keys);
     if (node == NULL)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key '%.*s' (model_type '%s')",
-                       (int)strcspn(keys, "|"), keys, hf->type);
+        return rg_hf_missing(hf, keys, err);
     return rg_node_int(node, least, MAX_SIZE, out, err);
 }
 
@@ -125,7 +146,7 @@ static rg_status refuse(const rg_node *at, const char *type, const char *why, rg
 
 static rg_status family_by_architecture(rg_hf *hf, rg_node *map, rg_err *err)
 {
-    rg_node *list = rg_map_find(map, "architectures");
+    rg_node *list = rg_hf_find_in(map, "architectures");
     if (list == NULL || list->kind != RG_NODE_LIST || list->first == NULL)
         return RG_OK;
     const char *name;
@@ -181,7 +202,7 @@ static rg_status find_family(rg_hf *hf, const char *forced, rg_err *err)
     RG_TRY(family_by_architecture(hf, hf->text, err));
     if (hf->family == NULL && hf->text != hf->root)
         RG_TRY(family_by_architecture(hf, hf->root, err));
-    if (hf->family == NULL && rg_map_find(hf->text, "ssm_cfg") != NULL) {
+    if (hf->family == NULL && rg_hf_find(hf, "ssm_cfg") != NULL) {
         hf->type = "mamba";
         hf->family = rg_hf_family_find("mamba");
     }
@@ -333,11 +354,9 @@ static rg_status check_layers(rg_hf *hf, rg_err *err)
         const bool attends = l->mixer >= RG_MIX_FULL && l->mixer <= RG_MIX_CHUNKED;
         if ((attends && l->heads == 0) || (l->mixer == RG_MIX_NONE && l->ffn == RG_FFN_DENSE &&
                                            hf->base.heads == 0 && l->norms == 2))
-            return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf),
-                           "missing key 'num_attention_heads' (model_type '%s')", hf->type);
+            return rg_hf_missing(hf, "num_attention_heads", err);
         if (l->ffn == RG_FFN_DENSE && l->inter == 0)
-            return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf),
-                           "missing key 'intermediate_size' (model_type '%s')", hf->type);
+            return rg_hf_missing(hf, "intermediate_size", err);
         if (l->ffn == RG_FFN_MOE && (l->top_k < 1 || l->top_k > l->experts || l->inter == 0))
             return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf),
                            "layer %lld takes %lld of %lld experts of width %lld; the expert keys "

@@ -70,6 +70,8 @@ const char *rg_hf_refusal(const char *type);
 /* Getters: keys are alternatives with '|' between; null values count as absent. */
 rg_node *rg_hf_find(rg_hf *hf, const char *keys);
 rg_node *rg_hf_find_in(rg_node *map, const char *keys);
+/** "missing key", with the nearest one that nobody has read. */
+rg_status rg_hf_missing(rg_hf *hf, const char *keys, rg_err *err);
 rg_status rg_hf_int(rg_hf *hf, const char *keys, int64_t least, int64_t *out, rg_err *err);
 rg_status rg_hf_int_or(rg_hf *hf, const char *keys, int64_t least, int64_t fallback, int64_t *out,
                        rg_err *err);

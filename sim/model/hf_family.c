@@ -44,7 +44,7 @@ static rg_status deepseek_sizes(rg_hf *hf, rg_err *err)
         hf->expert.router_bias = true;
     const bool needs_mla = strncmp(hf->type, "deepseek_v", 10) == 0;
     if (needs_mla && hf->base.mixer != RG_MIX_MLA)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'kv_lora_rank'");
+        return rg_hf_missing(hf, "kv_lora_rank", err);
     return RG_OK;
 }
 
@@ -131,7 +131,7 @@ static rg_status mpt_sizes(rg_hf *hf, rg_err *err)
         RG_TRY(rg_node_int(ratio, 1, 1024, &times, err));
     l->inter = times * hf->model->hidden;
     rg_node *ffn = rg_hf_find(hf, "ffn_config");
-    rg_node *kind = ffn != NULL && ffn->kind == RG_NODE_MAP ? rg_map_find(ffn, "ffn_type") : NULL;
+    rg_node *kind = ffn != NULL && ffn->kind == RG_NODE_MAP ? rg_hf_find_in(ffn, "ffn_type") : NULL;
     if (kind != NULL && kind->text != NULL && strcmp(kind->text, "mptmlp") != 0)
         return rg_fail(err, RG_ERR_MODEL, kind->pos, "ffn_type '%s' is not supported", kind->text);
     rg_node *attn = rg_hf_find(hf, "attn_config");
@@ -368,7 +368,7 @@ static rg_status mimo2_layers(rg_hf *hf, rg_err *err)
     rg_node *pattern;
     RG_TRY(rg_hf_layer_list(hf, "hybrid_layer_pattern", &pattern, err));
     if (pattern == NULL)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'hybrid_layer_pattern'");
+        return rg_hf_missing(hf, "hybrid_layer_pattern", err);
     int64_t heads, kv_heads, dim, v_dim, window, v_full;
     bool sink_window, sink_full;
     const rg_layer *b = &hf->base;

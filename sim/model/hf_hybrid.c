@@ -91,7 +91,7 @@ rg_status rg_hf_mamba_layers(rg_hf *hf, rg_err *err)
     rg_node *old = rg_hf_find(hf, "ssm_cfg");
     bool second = strcmp(hf->type, "mamba2") == 0;
     if (old != NULL && old->kind == RG_NODE_MAP) {
-        rg_node *kind = rg_map_find(old, "layer");
+        rg_node *kind = rg_hf_find_in(old, "layer");
         second =
             second || (kind != NULL && kind->text != NULL && strcmp(kind->text, "Mamba2") == 0);
         rg_node *attn = rg_hf_find(hf, "attn_layer_idx");
@@ -166,7 +166,7 @@ rg_status rg_hf_granite_layers(rg_hf *hf, rg_err *err)
     rg_node *types;
     RG_TRY(rg_hf_layer_list(hf, "layer_types|layers_block_type", &types, err));
     if (types == NULL)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'layer_types'");
+        return rg_hf_missing(hf, "layer_types", err);
     rg_layer mamba = hf->base;
     bool read = false;
     int64_t shared;
@@ -201,9 +201,7 @@ static rg_status nemotron_h_layer(rg_hf *hf, char kind, const rg_node *at, const
         return RG_OK;
     case '*':
         clear_ffn(l);
-        return l->heads > 0
-                   ? RG_OK
-                   : rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'num_attention_heads'");
+        return l->heads > 0 ? RG_OK : rg_hf_missing(hf, "num_attention_heads", err);
     case '-':
         clear_mixer(l, RG_MIX_NONE);
         return RG_OK;
@@ -238,7 +236,7 @@ rg_status rg_hf_nemotron_h_layers(rg_hf *hf, rg_err *err)
     RG_TRY(read_mamba2(hf, &mamba, "mamba_num_heads", "mamba_head_dim", err));
     rg_hf_find(hf, "mtp_hybrid_override_pattern");
     if (pattern == NULL && list == NULL)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'hybrid_override_pattern'");
+        return rg_hf_missing(hf, "hybrid_override_pattern", err);
     const char *letters = pattern != NULL ? pattern->text : NULL;
     if (list == NULL && (letters == NULL || (int64_t)strlen(letters) != m->layer_count))
         return rg_fail(err, RG_ERR_INPUT, pattern->pos,
@@ -312,7 +310,7 @@ rg_status rg_hf_lightning_layers(rg_hf *hf, rg_err *err)
     linear.mixer_extra = heads * dim;
     RG_TRY(rg_hf_layer_list(hf, "attn_type_list|layer_types", &types, err));
     if (types == NULL)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'attn_type_list'");
+        return rg_hf_missing(hf, "attn_type_list", err);
     rg_layer *l = m->layers;
     for (const rg_node *item = types->first; item != NULL; item = item->next, l++) {
         const char *name;
@@ -332,7 +330,7 @@ rg_status rg_hf_nas_sizes(rg_hf *hf, rg_err *err)
 {
     rg_hf_find(hf, "num_key_value_heads_per_layer");
     if (rg_hf_find(hf, "block_configs") == NULL)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'block_configs'");
+        return rg_hf_missing(hf, "block_configs", err);
     return RG_OK;
 }
 
@@ -409,7 +407,7 @@ rg_status rg_hf_nas_layers(rg_hf *hf, rg_err *err)
     if (blocks == NULL)
         return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "'block_configs' is empty");
     if (hf->base.heads == 0)
-        return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "missing key 'num_attention_heads'");
+        return rg_hf_missing(hf, "num_attention_heads", err);
     rg_layer *l = hf->model->layers;
     for (rg_node *block = blocks->first; block != NULL; block = block->next, l++) {
         rg_node *attention, *ffn;
