@@ -193,6 +193,7 @@ static rg_status read_map(reader *in, int depth, rg_node *map)
         status = read_node(in, &event, depth, tail);
         yaml_event_delete(&event);
         RG_TRY(status);
+        assert(key);
         (*tail)->key = key->text;
         (*tail)->key_pos = key_pos;
         const rg_node *twin;

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-rg_status rg_fail(rg_err *err, rg_status status, rg_pos pos, const char *format, ...)
+void rg_err_set(rg_err *err, rg_status status, rg_pos pos, const char *format, ...)
 {
     if (!err)
-        return status;
+        return;
     err->status = status;
     err->pos = pos;
     err->file[0] = 0;
@@ -20,7 +20,6 @@ rg_status rg_fail(rg_err *err, rg_status status, rg_pos pos, const char *format,
     va_start(arguments, format);
     vsnprintf(err->text, sizeof err->text, format, arguments);
     va_end(arguments);
-    return status;
 }
 
 void rg_err_format(const rg_err *err, char *out, int size)

@@ -36,10 +36,15 @@ typedef struct rg_err {
     char text[RG_ERR_TEXT_SIZE];
 } rg_err;
 
-/** Fill err (which may be NULL) and return status. The text says what is wrong, the value in
- * quotes, and what would do. */
-rg_status rg_fail(rg_err *err, rg_status status, rg_pos pos, const char *format, ...)
+/** Fill err (which may be NULL). The text says what is wrong, the value in quotes, and what would
+ * do. Callers use rg_fail, which has the status as its value: return rg_fail(err, ...). */
+void rg_err_set(rg_err *err, rg_status status, rg_pos pos, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+static inline rg_status rg_status_of(rg_status status)
+{
+    return status;
+}
+#define rg_fail(err, status, ...) (rg_err_set((err), (status), __VA_ARGS__), rg_status_of(status))
 
 /** "file:line:column: text" into out, cut to size. */
 void rg_err_format(const rg_err *err, char *out, int size);

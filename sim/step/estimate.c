@@ -50,7 +50,7 @@ static rg_status utilisation(const rg_accel *accel, const rg_formats *formats,
     rg_byte_rate bandwidth;
     RG_TRY(rg_roof_peak(accel, formats->math, false, &peak, err));
     RG_TRY(rg_roof_bandwidth(accel, accel->level_count - 1, &bandwidth, err));
-    const double ranks = (double)(out->devices / parallel->dp);
+    const double ranks = (double)out->devices / (double)parallel->dp;
     out->mfu_prefill_ratio = out->prefill.flops.v / (out->prefill.total.v * peak.v * ranks);
     out->mfu_decode_ratio = out->decode.flops.v / (out->decode.total.v * peak.v * ranks);
     out->mbu_decode_ratio = out->decode.bytes.v / (out->decode.total.v * bandwidth.v);
