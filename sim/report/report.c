@@ -78,7 +78,8 @@ void rg_report_setting(rg_report *report, const char *key, const char *value)
     json_object_set_new(report->inputs, key, value ? json_string(value) : json_null());
 }
 
-static const char *format_text(rg_report *report, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static const char *
+format_text(rg_report *report, const char *format, va_list arguments)
 {
     char text[2048];
     vsnprintf(text, sizeof text, format, arguments);
