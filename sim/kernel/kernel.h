@@ -21,11 +21,21 @@ typedef enum rg_bound {
 } rg_bound;
 const char *rg_bound_name(rg_bound bound);
 
+/** Library whose attention kernels run. */
+typedef enum rg_attention_library {
+    RG_ATTENTION_AUTO,   /* the one that the device's constants were fitted on */
+    RG_ATTENTION_TRTLLM, /* XQA and a vector kernel for decode; RoPE and cache write are in it */
+    RG_ATTENTION_FLASH,  /* flash attention; RoPE and cache write are other operators */
+} rg_attention_library;
+
 typedef struct rg_kernel_options {
-    bool ideal;       /* all efficiencies 1 and no fixed cost: the bare roofline, exactly */
-    bool sustained;   /* long runs under the power cap rather than bursts */
-    bool cold_l2;     /* operands come from device memory even if they would fit in L2 */
-    bool no_quantise; /* dynamic quantisation of X is fused elsewhere and not counted */
+    bool ideal;          /* all efficiencies 1 and no fixed cost: the bare roofline, exactly */
+    bool sustained;      /* long runs under the power cap rather than bursts */
+    bool cold_l2;        /* operands come from device memory even if they would fit in L2 */
+    bool no_quantise;    /* dynamic quantisation of X is fused elsewhere and not counted */
+    bool core_attention; /* attention alone: RoPE, QKV preparation, cache write are elsewhere */
+    rg_attention_library attention;
+    const char *constants_from; /* take all constants from this device's file; NULL: see prepare */
 } rg_kernel_options;
 
 typedef struct rg_kernel_device rg_kernel_device; /* constants of one device, resolved */

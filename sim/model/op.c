@@ -201,8 +201,9 @@ void rg_op_fill_moe(rg_op *op)
     const double here = local / experts;         /* share of the experts on this rank */
     const double routed = tokens * top_k * here; /* rows of the expert products */
     const double one_expert = rg_format_bytes(&s->weight, (double)s->matrices * hidden * inter).v;
-    const double touched =
-        tokens > 0 ? rg_moe_touched(tokens, experts, top_k, s->skew) * here : 0.0;
+    double touched = tokens > 0 ? rg_moe_touched(tokens, experts, top_k, s->skew) * here : 0.0;
+    if (s->dealt)
+        touched = fmin(local, routed);
     /* Tokens that at least one local expert was chosen for: all of them when all are local. */
     const double reached = here >= 1.0 ? tokens : tokens * (1.0 - pow(1.0 - here, top_k));
     op->flops = RG_F(2.0 * routed * hidden * inter * (double)s->matrices);

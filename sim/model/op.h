@@ -60,6 +60,8 @@ typedef struct rg_op_moe {
     int64_t local_experts;  /* on this rank */
     int matrices;           /* 3 gated, 2 plain */
     double skew;            /* power-law exponent of the expert loads; 0 = balanced */
+    bool dealt; /* balanced by dealing rows out in turn, as benchmarks do: min(experts, rows) are
+                 * touched, where even routing leaves some untouched by chance */
     rg_format weight;
     rg_dtype math, act;
 } rg_op_moe;

@@ -1,0 +1,221 @@
+/* kernel/attention.c: time of fused attention, over many query tokens and over few.
+ *
+ * Prefill. Query rows are cut into tiles of 128; a tile walks over the key tiles that it may see,
+ * in steps of 128 keys of (cycles)
+ *
+ *   step = 4 128 128 d N f / (eta_c F) + 128 128 / 16 softmax
+ *
+ * because an SM does 16 exponentials a cycle (CUDA C++ Programming Guide, table "Throughput of
+ * Native Arithmetic Instructions") and kernels hide little of them behind the products (J. Shah et
+ * al., "FlashAttention-3", 2024, section 3.1). With P key tiles over all query tiles of a sequence:
+ *
+ *   t_sm = max((B H (P step + Q tile)) / N + tail longest, longest + tile) / f
+ *   t    = (start + prepare) / f + passes (q + k + v) / W + t_sm + B_io / W
+ *
+ * Decode. A work unit is (request, KV head, split of the cache); a unit has a fixed cost, because
+ * its loads wait for its page table and its query, and units of 64 tokens after that:
+ *
+ *   t = start / f + join(waves (unit + tiles tile) / f, bytes / W; p) + [split] merge / f
+ *
+ * Which kernel runs is the library's rule. TensorRT-LLM (decoderXQAImplJIT.cpp, mayHavePerfGain and
+ * decoderXQAConstants.h): XQA, one unit for all heads of a group, when 4 B K max(1, S/128) >= N; up
+ * to 8 waves of splits of 128 tokens or more. Otherwise, and for groups of 1 or above 32, a vector
+ * kernel with one CTA a query head, bound by what an SM takes from L2. Flash attention splits the
+ * cache only for groups, and copies the query heads when both batch and KV heads exceed 1.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+
+#include "kernel/device.h"
+
+enum {
+    TILE = 128,         /* query rows, key tokens of a prefill step */
+    DECODE_TILE = 64,   /* tokens of a decode step */
+    EXP_PER_CYCLE = 16, /* one SM */
+    LEAST_SPLIT = 128,  /* kMinHistoryTokensPerBlock */
+    SPLIT_WAVES = 8,    /* kTargetWaveFactor */
+    VECTOR_SPLIT = 256, /* the vector kernel splits only longer caches */
+    WIDEST_GROUP = 32,
+};
+
+static double bytes_of(rg_dtype type)
+{
+    return rg_dtype_bits(type) / 8.0;
+}
+
+static double kv_element_bytes(const rg_op_attention *a)
+{
+    return rg_format_bytes(&a->kv, 4096.0).v / 4096.0;
+}
+
+/* Key tiles over all query tiles of one sequence, and of the tile that sees most. */
+static void key_tiles(const rg_op_attention *a, double *sum, double *longest)
+{
+    const double tiles = ceil((double)a->q_tokens / TILE);
+    const double past = a->kv_tokens / TILE;
+    const double all = ceil(((double)a->q_tokens + a->kv_tokens) / TILE);
+    if (!a->causal) {
+        *sum = tiles * all;
+        *longest = all;
+        return;
+    }
+    const double most =
+        a->window > 0 ? ceil((double)a->window / TILE) + 1.0 + ceil((double)a->sinks / TILE) : all;
+    if (most >= all) {
+        *sum = tiles * past + tiles * (tiles + 1.0) / 2.0;
+        *longest = all;
+        return;
+    }
+    /* Tile i (from 1) sees past + i, at most `most`. */
+    const double rising = fmin(tiles, fmax(0.0, floor(most - past)));
+    *sum = rising * past + rising * (rising + 1.0) / 2.0 + (tiles - rising) * most;
+    *longest = most;
+}
+
+rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_kernel_parts *out,
+                            rg_err *err)
+{
+    const rg_op_attention *a = &op->u.attention;
+    const double *c = device->c[rg_kernel_group_of(op)];
+    /* A cache in 8 bit makes the kernel multiply in 8 bit where the device can. */
+    const bool narrow_cache = a->kv.element_bits <= 8.0 && !a->no_cache;
+    const bool narrow = rg_dtype_bits(a->math) <= 8.0 ||
+                        (narrow_cache && device->peak[RG_FP8] > 0.0 && !device->flash);
+    double peak;
+    RG_TRY(rg_kernel_peak(device, narrow ? RG_FP8 : a->math, &peak, err));
+    const double batch = (double)a->batch, q = (double)a->q_tokens, heads = (double)a->heads;
+    const double kv_heads = a->kv_heads > 0 ? (double)a->kv_heads : heads;
+    const double value_dim = (double)(a->v_head_dim > 0 ? a->v_head_dim : a->head_dim);
+    const double width = (double)a->head_dim + value_dim, units = device->units, f = device->hz;
+    double pairs, longest;
+    key_tiles(a, &pairs, &longest);
+    const double tiles = ceil(q / TILE);
+    const double filled = fmax(fmin(q / TILE, 1.0), c[RG_PRE_SHORT]);
+    const double exponentials =
+        (double)TILE * TILE / EXP_PER_CYCLE * c[narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
+    const double products = 2.0 * TILE * TILE * width * units * f / (c[RG_PRE_COMPUTE] * peak);
+    const double step = filled * (products + exponentials);
+    const double shared = batch * heads * (pairs * step + tiles * c[RG_PRE_TILE]) / units +
+                          (batch * heads * tiles > units ? c[RG_PRE_TAIL] * longest * step : 0.0);
+    const double sm = fmax(shared, longest * step + c[RG_PRE_TILE]) / f;
+    const double e = fmax(2.0, bytes_of(a->math));
+    const double q_read = narrow && rg_dtype_bits(a->math) <= 8.0 ? 1.0 : e;
+    const double io = batch * (q * heads * ((double)a->head_dim * q_read + value_dim * 2.0) +
+                               (q + a->kv_tokens) * kv_heads * width * kv_element_bytes(a));
+    const double memory = io / (0.8 * device->memory_rate);
+    const bool core = device->options.core_attention || device->flash || a->no_cache;
+    const double prepared = batch * q * (heads + 2.0 * kv_heads) * (double)a->head_dim * 4.0;
+    /* Even a bare kernel reads strided rows of a packed QKV; a tenth of the passes stand for it. */
+    const double passes =
+        (core ? 0.1 : 1.0) * c[narrow_cache ? RG_PRE_PREPARE_PASSES8 : RG_PRE_PREPARE_PASSES];
+    out->fixed = (c[RG_PRE_START] + (core ? 0.0 : c[RG_PRE_PREPARE])) / f;
+    out->compute = sm;
+    out->memory = memory + passes * prepared / device->memory_rate;
+    out->total = out->fixed + sm + out->memory;
+    if (!a->fused) {
+        const double scores = op->input_bytes.v + op->output_bytes.v;
+        out->memory += scores / (0.8 * device->memory_rate);
+        out->total += scores / (0.8 * device->memory_rate);
+    }
+    out->choice = narrow ? "fused, 8-bit products" : "fused";
+    return RG_OK;
+}
+
+/* What decode attention has to do, the same for each kernel. */
+typedef struct decode_work {
+    double batch, span, heads, kv_heads, rows, dim, kv_bytes;
+    double missed, hit; /* bytes from memory, from L2 */
+} decode_work;
+
+static decode_work work_of(const rg_kernel_device *device, const double *c, const rg_op *op)
+{
+    const rg_op_attention *a = &op->u.attention;
+    decode_work w = {.batch = (double)a->batch, .heads = (double)a->heads};
+    w.kv_heads = a->kv_heads > 0 ? (double)a->kv_heads : w.heads;
+    w.dim = (double)a->head_dim;
+    w.kv_bytes = kv_element_bytes(a);
+    w.span =
+        rg_attention_span((double)a->q_tokens, a->kv_tokens, (double)a->window, (double)a->sinks);
+    w.rows = w.heads / w.kv_heads * (double)a->q_tokens;
+    const double bytes = rg_op_bytes(op).v;
+    const double room = c[RG_DEC_L2_SHARE] * device->l2_bytes;
+    const double reused = device->options.cold_l2 ? op->input_bytes.v + op->output_bytes.v : bytes;
+    const double hit_ratio = rg_kernel_hit_ratio(reused, room);
+    w.hit = hit_ratio * reused;
+    w.missed = bytes - w.hit;
+    return w;
+}
+
+/* One CTA a query head, no matrix units. */
+static void vector_decode(const rg_kernel_device *device, const double *c, const decode_work *w,
+                          double memory, double l2, rg_kernel_parts *out)
+{
+    const double ctas = w->batch * w->heads, units = device->units, f = device->hz;
+    double splits = 1.0;
+    if (w->span > VECTOR_SPLIT)
+        splits = fmax(1.0, fmin(floor(units / ctas), ceil(w->span / LEAST_SPLIT)));
+    const double alone = w->span / splits * c[RG_DEC_VECTOR_TOKEN] * (w->dim + 64.0) / 192.0;
+    const double pulled =
+        ctas * w->span * 2.0 * w->dim * w->kv_bytes / (c[RG_DEC_VECTOR_L2] * units);
+    const double starts = fmax(0.0, ctas * splits / units - 1.0) * c[RG_DEC_VECTOR_CTA];
+    const double sm = (fmax(alone, pulled) + starts) / f;
+    out->fixed = (c[RG_DEC_VECTOR_START] + (splits > 1.0 ? c[RG_DEC_VECTOR_MERGE] : 0.0)) / f;
+    out->l2 = fmax(sm, l2);
+    out->compute = 0.0;
+    out->total = out->fixed + rg_kernel_join(sm, memory + l2, 3.0);
+    out->choice = splits > 1.0 ? "vector kernel, split" : "vector kernel";
+}
+
+/* One CTA for all query heads of a KV head; row tiles of 16 (8 with an 8-bit cache). */
+static void matrix_decode(const rg_kernel_device *device, const double *c, const decode_work *w,
+                          bool narrow, double memory, double l2, rg_kernel_parts *out)
+{
+    const double units = device->units, f = device->hz, pairs = w->batch * w->kv_heads;
+    double splits = fmin(floor(SPLIT_WAVES * units / pairs), ceil(w->span / LEAST_SPLIT));
+    if (splits < 1.0 || (device->flash && w->rows <= 1.0))
+        splits = 1.0;
+    const double row_tile = narrow ? 8.0 : 16.0;
+    const double wide =
+        c[narrow ? RG_DEC_GROUP8 : RG_DEC_GROUP] * fmax(0.0, w->rows - row_tile) / row_tile;
+    const double width = 0.7 + 0.3 * w->dim / 128.0;
+    const double waves = fmax(1.0, pairs * splits / units);
+    const double tiles = ceil(w->span / splits / DECODE_TILE) - 1.0;
+    const double unit = c[narrow ? RG_DEC_CTA8 : RG_DEC_CTA] * width * (1.0 + wide);
+    const double tile =
+        c[narrow ? RG_DEC_TILE8 : RG_DEC_TILE] * w->dim / 128.0 * ceil(w->rows / row_tile);
+    const double sm = waves * (unit + tiles * tile) / f;
+    const bool copied = device->flash && w->rows > 1.0 && w->batch > 1.0 && w->kv_heads > 1.0;
+    out->fixed = (c[narrow ? RG_DEC_START8 : RG_DEC_START] +
+                  (splits > 1.0 ? c[narrow ? RG_DEC_MERGE8 : RG_DEC_MERGE] : 0.0) +
+                  (copied ? c[RG_DEC_COPY] : 0.0)) /
+                 f;
+    out->compute = sm;
+    out->l2 = l2;
+    out->total = out->fixed + rg_kernel_join(sm, memory + l2, c[RG_DEC_OVERLAP]);
+    out->choice = splits > 1.0 ? "matrix kernel, split" : "matrix kernel";
+}
+
+rg_status rg_kernel_decode(const rg_kernel_device *device, const rg_op *op, rg_kernel_parts *out,
+                           rg_err *err)
+{
+    (void)err;
+    const double *c = device->c[RG_KG_DECODE];
+    const rg_op_attention *a = &op->u.attention;
+    const decode_work w = work_of(device, c, op);
+    const double memory = w.missed / (c[RG_DEC_MEMORY] * device->memory_rate);
+    const double l2 = w.hit / device->l2_rate;
+    const bool narrow = a->kv.element_bits <= 8.0 && !device->flash;
+    const double group = w.heads / w.kv_heads;
+    bool vector = false;
+    if (device->vector_decode && !device->flash) {
+        const double blocks = w.batch * w.kv_heads * fmax(1.0, floor(w.span / LEAST_SPLIT));
+        const bool few = 4.0 * blocks < device->units && a->q_tokens == 1;
+        vector = group > WIDEST_GROUP || w.rows < 2.0 || (few && !(narrow && device->fine_tiles));
+    }
+    if (vector)
+        vector_decode(device, c, &w, memory, l2, out);
+    else
+        matrix_decode(device, c, &w, narrow, memory, l2, out);
+    out->memory = memory;
+    return RG_OK;
+}

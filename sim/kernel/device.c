@@ -1,0 +1,210 @@
+/* kernel/device.c: resolving a hardware file into the figures and constants of the models. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/device.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Which fitted devices lend constants to a generation: one for what the machine does, one for what
+ * the kernel library does. Tiles in steps of 8 rows come with warp-group matrix instructions. */
+typedef struct lender_row {
+    const char *arch;
+    const char *machine, *software;
+    bool fine_tiles, vector_decode;
+} lender_row;
+
+static const lender_row lenders[] = {
+    {"hopper", "h200-sxm", "h200-sxm", true, true},
+    {"ampere", "a100-sxm-80gb", "a100-sxm-80gb", false, true},
+    {"ada", "a100-sxm-80gb", "h200-sxm", false, true},
+    {"blackwell", "h200-sxm", "h200-sxm", true, false},
+    {"blackwell-ultra", "h200-sxm", "h200-sxm", true, false},
+    {"ampere-ga10x", "a100-sxm-80gb", "h200-sxm", false, true},
+    {"blackwell-rtx", "a100-sxm-80gb", "h200-sxm", false, true},
+};
+/* Any other architecture: the youngest fitted device. */
+static const lender_row any_lender = {"", "h200-sxm", "h200-sxm", true, true};
+
+/* A read that hits in L2: bytes per cycle and SM where the hardware file gives no figure of the
+ * whole. 5120 B per clock for 108 SMs (A100 whitepaper), about 36 measured by the loop of all SMs
+ * (RRZE-HPC/gpu-benches, gpu-l2-cache, A100 and H100 PCIe). */
+static const double l2_hit_bytes_per_cycle = 36.0;
+
+static const lender_row *lender_of(const char *arch)
+{
+    for (size_t i = 0; i < sizeof lenders / sizeof lenders[0]; i++)
+        if (arch && strcmp(lenders[i].arch, arch) == 0)
+            return &lenders[i];
+    return &any_lender;
+}
+
+static rg_status figure_of(const rg_accel *accel, const rg_figure *figure, const char *what,
+                           double *out, rg_err *err)
+{
+    if (!figure->known)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "%s: no figure for %s, which the kernel model needs", accel->name, what);
+    *out = figure->value;
+    return RG_OK;
+}
+
+static rg_status take_figures(const rg_accel *accel, rg_kernel_device *device, rg_err *err)
+{
+    RG_TRY(figure_of(accel, &accel->units, "units.count", &device->units, err));
+    RG_TRY(figure_of(accel, &accel->boost_clock, "clocks.boost", &device->hz, err));
+    const rg_memory_level *memory = rg_accel_memory(accel), *l2 = rg_accel_level(accel, "l2");
+    RG_TRY(figure_of(accel, &memory->bandwidth, "memory bandwidth", &device->memory_rate, err));
+    device->l2_bytes = l2 && l2 != memory && l2->capacity.known ? l2->capacity.value : 0.0;
+    device->l2_rate = l2_hit_bytes_per_cycle * device->units * device->hz;
+    if (device->l2_rate < device->memory_rate)
+        device->l2_rate = device->memory_rate;
+    for (int type = 0; type < RG_DTYPE_COUNT; type++) {
+        const rg_peak *peak = rg_accel_peak(accel, (rg_dtype)type);
+        device->peak[type] = peak && peak->rate.known ? peak->rate.value : 0.0;
+    }
+    for (int i = 0; i < accel->peak_count; i++)
+        if (!accel->peaks[i].matrix && accel->peaks[i].input == RG_FP32 &&
+            accel->peaks[i].rate.known)
+            device->vector_peak = accel->peaks[i].rate.value;
+    return RG_OK;
+}
+
+static bool has_group(const rg_accel *accel, const char *group)
+{
+    for (int i = 0; accel && i < accel->fit_count; i++)
+        if (strcmp(accel->fit[i].group, group) == 0)
+            return true;
+    return false;
+}
+
+/* First group of the fallback chain that a device has constants for; -1 when there is none. */
+static int group_with_constants(const rg_accel *accel, int group)
+{
+    for (int g = group; accel && g >= 0; g = rg_kernel_groups[g].fallback)
+        if (has_group(accel, rg_kernel_groups[g].name))
+            return g;
+    return -1;
+}
+
+static void resolve_group(rg_kernel_device *device, int group, const rg_accel *accel,
+                          const rg_accel *machine, const rg_accel *software)
+{
+    const rg_kernel_group_info *info = &rg_kernel_groups[group];
+    const int own = group_with_constants(accel, group);
+    /* Own constants of this very group, else the lenders' of it, else what is nearest anywhere. */
+    const bool lent = own != group && (group_with_constants(machine, group) == group ||
+                                       group_with_constants(software, group) == group || own < 0);
+    device->origin[group] = RG_KO_START;
+    for (int i = 0; i < info->count; i++) {
+        const rg_kernel_constant *constant = &info->constants[i];
+        const rg_accel *source = accel;
+        int from = own;
+        if (lent) {
+            const rg_accel *first = constant->software ? software : machine;
+            const rg_accel *second = constant->software ? machine : software;
+            const bool use_second = group_with_constants(first, group) != group &&
+                                    group_with_constants(second, group) == group;
+            source = use_second ? second : first;
+            from = group_with_constants(source, group);
+        }
+        bool mine = false;
+        device->c[group][i] = from < 0 ? constant->start
+                                       : rg_accel_fit_or(source, rg_kernel_groups[from].name,
+                                                         constant->name, constant->start, &mine);
+        if (from < 0)
+            continue;
+        const rg_kernel_origin origin =
+            mine && source == accel && from == group ? RG_KO_OWN : RG_KO_BORROWED;
+        if (i == 0 || origin < device->origin[group])
+            device->origin[group] = origin;
+    }
+}
+
+static const char *describe(rg_arena *arena, const rg_accel *accel, const rg_kernel_device *device,
+                            const lender_row *row, rg_err *err)
+{
+    int own = 0, borrowed = 0;
+    for (int g = 0; g < RG_KG_COUNT; g++) {
+        own += device->origin[g] == RG_KO_OWN;
+        borrowed += device->origin[g] == RG_KO_BORROWED;
+    }
+    if (own > 0)
+        return rg_arena_printf(
+            arena, err, "constants: own fit for %d of %d kernel classes, the rest borrowed%s%s",
+            own, RG_KG_COUNT, accel->fit_source ? "; " : "",
+            accel->fit_source ? accel->fit_source : "");
+    if (borrowed == 0)
+        return rg_arena_printf(arena, err,
+                               "constants: physical guesses, nothing fitted for %s (%s)",
+                               accel->name, accel->arch ? accel->arch : "unknown architecture");
+    if (strcmp(row->machine, row->software) == 0)
+        return rg_arena_printf(arena, err, "constants borrowed from %s: not validated on %s",
+                               accel->fit_borrowed_from ? accel->fit_borrowed_from : row->machine,
+                               accel->name);
+    return rg_arena_printf(arena, err,
+                           "constants borrowed, of the machine from %s, of the kernel library from "
+                           "%s: not validated on %s",
+                           row->machine, row->software, accel->name);
+}
+
+/* A lender's file, or NULL when it is not installed or is the device itself. */
+static const rg_accel *load_lender(rg_arena *arena, const rg_accel *accel, const char *name)
+{
+    rg_accel *lender = NULL;
+    if (accel->name && strcmp(accel->name, name) == 0)
+        return accel;
+    return rg_accel_load(arena, name, &lender, NULL) == RG_OK ? lender : NULL;
+}
+
+rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
+                            const rg_kernel_options *options, rg_kernel_device **out, rg_err *err)
+{
+    static atomic_uint serials;
+    rg_kernel_device *device = RG_NEW(arena, rg_kernel_device, 1, err);
+    if (!device)
+        return RG_ERR_LIMIT;
+    device->name = accel->name;
+    if (options)
+        device->options = *options;
+    device->serial = atomic_fetch_add(&serials, 1) + 1;
+    RG_TRY(take_figures(accel, device, err));
+    const lender_row *row = lender_of(accel->arch);
+    const char *from = device->options.constants_from;
+    lender_row chosen = *row;
+    if (from)
+        chosen.machine = chosen.software = from;
+    device->fine_tiles = row->fine_tiles;
+    device->vector_decode = row->vector_decode;
+    device->flash = device->options.attention == RG_ATTENTION_FLASH ||
+                    (device->options.attention == RG_ATTENTION_AUTO && accel->arch &&
+                     strcmp(accel->arch, "ampere") == 0);
+    const rg_accel *machine = load_lender(arena, accel, chosen.machine);
+    const rg_accel *software = load_lender(arena, accel, chosen.software);
+    if (from && !machine)
+        return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE,
+                       "no hardware file '%s' to take constants from", from);
+    for (int g = 0; g < RG_KG_COUNT; g++)
+        resolve_group(device, g, from ? NULL : accel, machine, software);
+    device->note = describe(arena, accel, device, &chosen, err);
+    if (!device->note)
+        return RG_ERR_LIMIT;
+    *out = device;
+    return RG_OK;
+}
+
+const char *rg_kernel_device_note(const rg_kernel_device *device)
+{
+    return device->note;
+}
+
+rg_status rg_kernel_peak(const rg_kernel_device *device, rg_dtype type, double *out, rg_err *err)
+{
+    if (!(device->peak[type] > 0.0))
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "%s has no matrix rate for '%s'; choose a type that it multiplies, or a "
+                       "weight-only format",
+                       device->name, rg_dtype_name(type));
+    *out = device->peak[type];
+    return RG_OK;
+}
