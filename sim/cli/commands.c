@@ -6,12 +6,19 @@
 #include "core/text.h"
 
 /* One row a command; the order is that of the help. */
+extern const rg_command rg_cmd_check;
 extern const rg_command rg_cmd_estimate;
 extern const rg_command rg_cmd_help;
+extern const rg_command rg_cmd_list;
+extern const rg_command rg_cmd_show;
 
 const rg_command *const rg_commands[] = {
     /* answer */
     &rg_cmd_estimate,
+    /* data */
+    &rg_cmd_check,
+    &rg_cmd_list,
+    &rg_cmd_show,
     /* about ridge */
     &rg_cmd_help,
     NULL,

@@ -1,0 +1,205 @@
+/* cli/cmd_check.c: are data files well formed, and do their figures agree? */
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "core/find.h"
+#include "hw/check.h"
+#include "hw/cluster.h"
+#include "hw/price.h"
+
+extern const rg_command rg_cmd_check;
+
+/** What checking one file gave. */
+typedef struct checked {
+    const char *what;     /* "accelerator h200-sxm" */
+    int figures, assumed; /* hardware only */
+    rg_findings findings;
+} checked;
+
+static void count_figures(checked *out, const rg_named_figure *figures, int count)
+{
+    out->figures += count;
+    for (int i = 0; i < count; i++)
+        out->assumed += figures[i].figure->assumed;
+}
+
+static rg_status check_accel(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                             rg_err *err)
+{
+    rg_accel *accel;
+    const rg_named_figure *figures;
+    int count;
+    RG_TRY(rg_accel_read(arena, path, root, &accel, err));
+    RG_TRY(rg_accel_figures(arena, accel, &figures, &count, err));
+    count_figures(out, figures, count);
+    out->what = rg_arena_printf(arena, err, "accelerator %s", accel->name);
+    return rg_accel_check(arena, accel, &out->findings, err);
+}
+
+static rg_status check_cluster(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                               rg_err *err)
+{
+    rg_cluster *cluster;
+    const rg_named_figure *figures;
+    int count;
+    (void)root;
+    RG_TRY(rg_cluster_load(arena, path, &cluster, err));
+    RG_TRY(rg_cluster_figures(arena, cluster, &figures, &count, err));
+    count_figures(out, figures, count);
+    out->what = rg_arena_printf(arena, err, "cluster %s", cluster->name);
+    return rg_cluster_check(arena, cluster, &out->findings, err);
+}
+
+static rg_status check_prices(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                              rg_err *err)
+{
+    rg_price_list prices;
+    (void)root;
+    RG_TRY(rg_prices_load(arena, path, &prices, err));
+    out->figures = prices.count;
+    for (int i = 0; i < prices.count; i++)
+        out->assumed += prices.list[i].price.assumed;
+    out->what = rg_arena_printf(arena, err, "prices");
+    return RG_OK;
+}
+
+/* One row a kind of file: the value of its kind:, and who reads it. */
+typedef struct file_kind {
+    const char *kind;
+    rg_status (*check)(rg_arena *, const char *, rg_node *, checked *, rg_err *);
+} file_kind;
+
+static const file_kind file_kinds[] = {
+    {"accelerator", check_accel},
+    {"cluster", check_cluster},
+    {"prices", check_prices},
+};
+enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
+
+static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_err *err)
+{
+    static const char *const names[] = {"accelerator", "cluster", "prices", NULL};
+    rg_node *root, *kind;
+    int choice;
+    RG_TRY(rg_doc_load(arena, path, &root, err));
+    RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a data file", err));
+    RG_TRY(rg_map_get(root, "kind", &kind, err));
+    RG_TRY(rg_node_choice(kind, names, &choice, err));
+    return file_kinds[choice].check(arena, path, root, out, err);
+}
+
+/** Totals over all files. */
+typedef struct totals {
+    int files, refused, errors, warnings;
+} totals;
+
+static void start_tables(rg_report *report, rg_table **files, rg_table **findings)
+{
+    rg_table *f = rg_report_table(report, "files", "Files");
+    rg_table_column(f, "file", "file", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(f, "is", "is", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(f, "figures", "figures", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(f, "assumed", "assumed", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(f, "findings", "findings", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(f, "ok", "ok", RG_CELL_BOOL, RG_DIM_NONE, false);
+    rg_table *g = rg_report_table(report, "findings", NULL);
+    rg_table_column(g, "file", "file", RG_CELL_TEXT, RG_DIM_NONE, true);
+    rg_table_column(g, "line", "line", RG_CELL_INT, RG_DIM_NONE, true);
+    rg_table_column(g, "column", "column", RG_CELL_INT, RG_DIM_NONE, true);
+    rg_table_column(g, "severity", "severity", RG_CELL_TEXT, RG_DIM_NONE, true);
+    rg_table_column(g, "name", "name", RG_CELL_TEXT, RG_DIM_NONE, true);
+    rg_table_column(g, "text", "text", RG_CELL_TEXT, RG_DIM_NONE, true);
+    *files = f;
+    *findings = g;
+}
+
+/** One finding: a line for people, a row for programs. */
+static void add_finding(rg_report *report, rg_table *table, const char *severity, const char *name,
+                        rg_pos pos, const char *text)
+{
+    rg_report_line(report, "%s:%d:%d: %s: %s [%s]", pos.file, pos.line, pos.column, severity, text,
+                   name);
+    rg_table_text(table, pos.file);
+    rg_table_int(table, pos.line);
+    rg_table_int(table, pos.column);
+    rg_table_text(table, severity);
+    rg_table_text(table, name);
+    rg_table_text(table, text);
+}
+
+static rg_status check_one(rg_arena *arena, const char *path, rg_report *report, rg_table *files,
+                           rg_table *findings, totals *sum, rg_err *err)
+{
+    checked result = {.what = "unreadable"};
+    rg_err inner = {0};
+    const rg_status status = check_file(arena, path, &result, &inner);
+    if (status == RG_ERR_LIMIT && inner.text[0] == 0) {
+        *err = inner;
+        return status;
+    }
+    sum->files++;
+    if (status != RG_OK) {
+        sum->refused++;
+        rg_pos pos = inner.pos;
+        pos.file = inner.file[0] != 0 ? rg_arena_strdup(arena, inner.file, err) : path;
+        const char *text = rg_arena_strdup(arena, inner.text, err);
+        if (pos.file == NULL || text == NULL)
+            return RG_ERR_LIMIT;
+        add_finding(report, findings, "error", "refused", pos, text);
+    }
+    for (int i = 0; i < result.findings.count; i++) {
+        const rg_finding *finding = &result.findings.list[i];
+        const bool bad = finding->severity == RG_SEVERITY_ERROR;
+        *(bad ? &sum->errors : &sum->warnings) += 1;
+        add_finding(report, findings, bad ? "error" : "warning", finding->name, finding->pos,
+                    finding->text);
+    }
+    rg_table_text(files, path);
+    rg_table_text(files, result.what);
+    rg_table_int(files, result.figures);
+    rg_table_int(files, result.assumed);
+    rg_table_int(files, result.findings.count + (status != RG_OK));
+    rg_table_bool(files, status == RG_OK && result.findings.errors == 0);
+    return RG_OK;
+}
+
+static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
+{
+    rg_report *report;
+    rg_table *files, *findings;
+    totals sum = {0};
+    RG_TRY(rg_arg_report(arena, args, 1, &report, err));
+    start_tables(report, &files, &findings);
+    for (int i = 0; i < rg_arg_operands(args); i++)
+        RG_TRY(check_one(arena, rg_arg_operand(args, i), report, files, findings, &sum, err));
+    rg_report_int(report, "files_refused", "files refused", sum.refused);
+    rg_report_int(report, "errors", "errors", sum.errors);
+    rg_report_int(report, "warnings", "warnings", sum.warnings);
+    RG_TRY(rg_arg_write(args, report, "findings", err));
+    if (sum.refused > 0)
+        return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE, "%d of %d files cannot be read", sum.refused,
+                       sum.files);
+    if (sum.errors > 0)
+        return rg_fail(err, RG_ERR_NO, RG_NOWHERE, "%d figures contradict others in %d files",
+                       sum.errors, sum.files);
+    return RG_OK;
+}
+
+const rg_command rg_cmd_check = {
+    .name = "check",
+    .group = "data",
+    .summary = "are data files well formed, and do their figures agree with one another?",
+    .operands = "FILE...",
+    .least_operands = 1,
+    .most_operands = -1,
+    .description =
+        "Reads each file as the other commands would, and compares its figures: peaks against "
+        "units x flop per clock x clock (1 %), bandwidths against bytes per clock or pins, links "
+        "against their number, measured against specified, sparse peaks given as dense, idle "
+        "power against TDP.\n"
+        "Exit: 0 all agree (warnings do not count), 1 figures contradict, 2 a file is refused.",
+    .examples = "  ridge check hw/*.yaml hw/nodes/*.yaml\n  ridge check my-chip.yaml -f json\n",
+    .run = run,
+};

@@ -1,0 +1,63 @@
+/* cli/cmd_show.c: one device, node, price list or model in full. */
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/show.h"
+#include "core/find.h"
+
+extern const rg_command rg_cmd_show;
+
+/** What the file calls itself: the value of kind:, NULL when it has none. */
+static rg_status kind_of(rg_node *root, const char **out, rg_err *err)
+{
+    *out = NULL;
+    RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a data file", err));
+    rg_node *kind = rg_map_find(root, "kind");
+    return kind == NULL ? RG_OK : rg_node_text(kind, out, err);
+}
+
+static rg_status show_file(rg_arena *arena, const char *path, rg_report *report, rg_err *err)
+{
+    rg_node *root;
+    const char *kind;
+    RG_TRY(rg_doc_load(arena, path, &root, err));
+    RG_TRY(kind_of(root, &kind, err));
+    if (kind != NULL && strcmp(kind, "prices") == 0) {
+        rg_price_list prices;
+        RG_TRY(rg_prices_load(arena, path, &prices, err));
+        return rg_show_prices(&prices, report, err);
+    }
+    if (kind != NULL && strcmp(kind, "cluster") == 0) {
+        rg_cluster *cluster;
+        RG_TRY(rg_cluster_load(arena, path, &cluster, err));
+        return rg_show_cluster(arena, cluster, report, err);
+    }
+    rg_accel *accel;
+    RG_TRY(rg_accel_read(arena, path, root, &accel, err));
+    return rg_show_accel(arena, accel, report, err);
+}
+
+static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
+{
+    rg_report *report;
+    const char *path;
+    RG_TRY(rg_arg_report(arena, args, 1, &report, err));
+    RG_TRY(rg_data_find(arena, "hw:hw/nodes", "hardware or model", rg_arg_operand(args, 0), &path,
+                        err));
+    RG_TRY(show_file(arena, path, report, err));
+    return rg_arg_write(args, report, NULL, err);
+}
+
+const rg_command rg_cmd_show = {
+    .name = "show",
+    .group = "data",
+    .summary = "one device, node, price list or model in full, each figure with its source",
+    .operands = "NAME|FILE",
+    .least_operands = 1,
+    .most_operands = 1,
+    .description = "Prints everything that a data file says: every hardware figure with its unit "
+                   "and source, what is assumed, the fitted constants and where they are from.",
+    .examples = "  ridge show h200-sxm\n  ridge show gb200-nvl72 --format json\n",
+    .run = run,
+};
