@@ -1,0 +1,28 @@
+/* kernels/kv_read.h: read a paged KV cache and nothing else.
+ *
+ * Reads kv.h. The upper limit of what a decode attention kernel can reach on a given page size, row
+ * length and page order.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_KERNELS_KV_READ_H
+#define RG_KERNELS_KV_READ_H
+
+#include "kv.h"
+
+typedef struct rg_kv_read_params {
+    rg_kv_view kv;
+    const rg_kv_work *work; /* [work_count] */
+    uint32_t *sums;         /* [work_count][2]: sums of the 32-bit words of K and V, modulo 2^32 */
+    int32_t work_count;
+    rg_divisor by_row; /* division by the 16-byte chunks of a row */
+} rg_kv_read_params;
+
+enum { RG_KV_READ_THREADS = 256, RG_KV_READ_BLOCKS = 4, RG_KV_READ_UNROLL = 4 };
+
+#ifdef __cplusplus
+extern "C"
+#endif
+    void
+    rg_kv_read_reference(const rg_kv_read_params *p);
+
+#endif
