@@ -92,98 +92,123 @@ static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_
 
 /** Totals over all files. */
 typedef struct totals {
-    int files, refused, errors, warnings;
+    int files, refused, errors, warnings, figures, assumed;
 } totals;
 
-static void start_tables(rg_report *report, rg_table **files, rg_table **findings)
+/** Where findings go: lines for people, tables for programs. */
+typedef struct outlet {
+    rg_report *report;
+    rg_table *files, *findings; /* NULL in the text form */
+} outlet;
+
+static void start_tables(outlet *to)
 {
-    rg_table *f = rg_report_table(report, "files", "Files");
+    rg_table *f = rg_report_table(to->report, "files", "Files");
     rg_table_column(f, "file", "file", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(f, "is", "is", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(f, "figures", "figures", RG_CELL_INT, RG_DIM_NONE, false);
     rg_table_column(f, "assumed", "assumed", RG_CELL_INT, RG_DIM_NONE, false);
     rg_table_column(f, "findings", "findings", RG_CELL_INT, RG_DIM_NONE, false);
     rg_table_column(f, "ok", "ok", RG_CELL_BOOL, RG_DIM_NONE, false);
-    rg_table *g = rg_report_table(report, "findings", NULL);
-    rg_table_column(g, "file", "file", RG_CELL_TEXT, RG_DIM_NONE, true);
-    rg_table_column(g, "line", "line", RG_CELL_INT, RG_DIM_NONE, true);
-    rg_table_column(g, "column", "column", RG_CELL_INT, RG_DIM_NONE, true);
-    rg_table_column(g, "severity", "severity", RG_CELL_TEXT, RG_DIM_NONE, true);
-    rg_table_column(g, "name", "name", RG_CELL_TEXT, RG_DIM_NONE, true);
-    rg_table_column(g, "text", "text", RG_CELL_TEXT, RG_DIM_NONE, true);
-    *files = f;
-    *findings = g;
+    rg_table *g = rg_report_table(to->report, "findings", "Findings");
+    rg_table_column(g, "file", "file", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(g, "line", "line", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(g, "column", "column", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(g, "severity", "severity", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(g, "name", "name", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(g, "text", "text", RG_CELL_TEXT, RG_DIM_NONE, false);
+    to->files = f;
+    to->findings = g;
 }
 
-/** One finding: a line for people, a row for programs. */
-static void add_finding(rg_report *report, rg_table *table, const char *severity, const char *name,
-                        rg_pos pos, const char *text)
+static void add_finding(const outlet *to, const char *severity, const char *name, rg_pos pos,
+                        const char *text)
 {
-    rg_report_line(report, "%s:%d:%d: %s: %s [%s]", pos.file, pos.line, pos.column, severity, text,
-                   name);
-    rg_table_text(table, pos.file);
-    rg_table_int(table, pos.line);
-    rg_table_int(table, pos.column);
-    rg_table_text(table, severity);
-    rg_table_text(table, name);
-    rg_table_text(table, text);
+    rg_err place = {.pos = pos};
+    char line[RG_ERR_TEXT_SIZE + 300];
+    snprintf(place.file, sizeof place.file, "%s", pos.file);
+    snprintf(place.text, sizeof place.text, "%s: %s [%s]", severity, text, name);
+    rg_err_format(&place, line, sizeof line);
+    rg_report_line(to->report, "%s", line);
+    if (to->findings == NULL)
+        return;
+    rg_table_text(to->findings, pos.file);
+    rg_table_int(to->findings, pos.line);
+    rg_table_int(to->findings, pos.column);
+    rg_table_text(to->findings, severity);
+    rg_table_text(to->findings, name);
+    rg_table_text(to->findings, text);
 }
 
-static rg_status check_one(rg_arena *arena, const char *path, rg_report *report, rg_table *files,
-                           rg_table *findings, totals *sum, rg_err *err)
+static void add_file(const outlet *to, const char *path, const checked *result, bool refused)
+{
+    const bool ok = !refused && result->findings.errors == 0;
+    if (to->files == NULL) {
+        if (ok)
+            rg_report_line(to->report, "%s: ok, %s, %d figures, %d of them assumed", path,
+                           result->what, result->figures, result->assumed);
+        return;
+    }
+    rg_table_text(to->files, path);
+    rg_table_text(to->files, result->what);
+    rg_table_int(to->files, result->figures);
+    rg_table_int(to->files, result->assumed);
+    rg_table_int(to->files, result->findings.count + refused);
+    rg_table_bool(to->files, ok);
+}
+
+static rg_status check_one(rg_arena *arena, const char *path, const outlet *to, totals *sum,
+                           rg_err *err)
 {
     checked result = {.what = "unreadable"};
     rg_err inner = {0};
     const rg_status status = check_file(arena, path, &result, &inner);
-    if (status == RG_ERR_LIMIT && inner.text[0] == 0) {
-        *err = inner;
-        return status;
-    }
     sum->files++;
+    sum->figures += result.figures;
+    sum->assumed += result.assumed;
     if (status != RG_OK) {
         sum->refused++;
         rg_pos pos = inner.pos;
-        pos.file = inner.file[0] != 0 ? rg_arena_strdup(arena, inner.file, err) : path;
+        pos.file = inner.file[0] != 0 ? inner.file : path;
+        pos.file = rg_arena_strdup(arena, pos.file, err);
         const char *text = rg_arena_strdup(arena, inner.text, err);
         if (pos.file == NULL || text == NULL)
             return RG_ERR_LIMIT;
-        add_finding(report, findings, "error", "refused", pos, text);
+        add_finding(to, "error", "refused", pos, text);
     }
     for (int i = 0; i < result.findings.count; i++) {
         const rg_finding *finding = &result.findings.list[i];
         const bool bad = finding->severity == RG_SEVERITY_ERROR;
         *(bad ? &sum->errors : &sum->warnings) += 1;
-        add_finding(report, findings, bad ? "error" : "warning", finding->name, finding->pos,
-                    finding->text);
+        add_finding(to, bad ? "error" : "warning", finding->name, finding->pos, finding->text);
     }
-    rg_table_text(files, path);
-    rg_table_text(files, result.what);
-    rg_table_int(files, result.figures);
-    rg_table_int(files, result.assumed);
-    rg_table_int(files, result.findings.count + (status != RG_OK));
-    rg_table_bool(files, status == RG_OK && result.findings.errors == 0);
+    add_file(to, path, &result, status != RG_OK);
     return RG_OK;
 }
 
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
-    rg_report *report;
-    rg_table *files, *findings;
+    outlet to = {0};
     totals sum = {0};
-    RG_TRY(rg_arg_report(arena, args, 1, &report, err));
-    start_tables(report, &files, &findings);
+    rg_form form;
+    RG_TRY(rg_arg_form(args, &form, err));
+    RG_TRY(rg_arg_report(arena, args, 1, &to.report, err));
+    if (form != RG_FORM_TEXT)
+        start_tables(&to);
     for (int i = 0; i < rg_arg_operands(args); i++)
-        RG_TRY(check_one(arena, rg_arg_operand(args, i), report, files, findings, &sum, err));
-    rg_report_int(report, "files_refused", "files refused", sum.refused);
-    rg_report_int(report, "errors", "errors", sum.errors);
-    rg_report_int(report, "warnings", "warnings", sum.warnings);
-    RG_TRY(rg_arg_write(args, report, "findings", err));
+        RG_TRY(check_one(arena, rg_arg_operand(args, i), &to, &sum, err));
+    rg_report_int(to.report, "files_checked", "files", sum.files);
+    rg_report_int(to.report, "figures", "figures", sum.figures);
+    rg_report_int(to.report, "assumed", "of them assumed", sum.assumed);
+    rg_report_int(to.report, "refused", "files refused", sum.refused);
+    rg_report_int(to.report, "errors", "contradictions", sum.errors);
+    rg_report_int(to.report, "warnings", "warnings", sum.warnings);
+    RG_TRY(rg_arg_write(args, to.report, "findings", err));
     if (sum.refused > 0)
-        return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE, "%d of %d files cannot be read", sum.refused,
+        return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE, "refused: %d of %d files", sum.refused,
                        sum.files);
     if (sum.errors > 0)
-        return rg_fail(err, RG_ERR_NO, RG_NOWHERE, "%d figures contradict others in %d files",
-                       sum.errors, sum.files);
+        return rg_fail(err, RG_ERR_NO, RG_NOWHERE, "contradictions found: %d", sum.errors);
     return RG_OK;
 }
 

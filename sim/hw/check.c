@@ -161,8 +161,10 @@ static rg_status check_peak_rate(checking *to, const rg_peak *peak)
 
 static rg_status check_peak(checking *to, const rg_peak *peak)
 {
+    const int before = to->count;
     RG_TRY(check_peak_rate(to, peak));
-    RG_TRY(check_sparse(to, peak));
+    if (to->count == before)
+        RG_TRY(check_sparse(to, peak));
     const rg_accel *accel = to->accel;
     if (peak->clock.known && peak->clock.value > accel->boost_clock.value * 1.001)
         RG_TRY(add(to, RG_SEVERITY_ERROR, "clock-order", peak->clock.pos,
