@@ -1,0 +1,191 @@
+/* net/coll_constants.c: the constants of collectives: names, bounds, defaults by architecture.
+ *
+ * The defaults of ampere, hopper and ada were fitted to the tables of all-reduce, reduce-scatter,
+ * all-gather and all-to-all of the A100 SXM, H200 SXM and L40S (NCCL 2.27 and 2.29, 2 to 8 ranks of
+ * one node) that ridge's tests read. One fit over A100 and H200 shares all that is not named here
+ * as the device's; only the software floor, the fences of the Simple protocol and the share of the
+ * link rate differ between them.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include <stddef.h>
+#include <string.h>
+
+#include "net/coll.h"
+
+#define ROW(field, least, most, meaning)                                 \
+    {                                                                    \
+#field, offsetof(rg_coll_constants, field), least, most, meaning \
+    }
+
+static const rg_coll_constant table[] = {
+    ROW(base_us, 0.5, 50, "software floor of one call"),
+    ROW(hop_us, 0.1, 10, "one LL step to a neighbour"),
+    ROW(wide_base_us, 0, 20, "added once many channels take part"),
+    ROW(wide_hop_us, 0, 2, "the same, for each step"),
+    ROW(wide_bytes, 256, 1e6, "bytes at which half of that is added"),
+    ROW(ll_ratio, 0.2, 3, "LL rate over the library's table rate"),
+    ROW(ll_wire_ratio, 0.2, 1, "LL rate over the path's rate"),
+    ROW(ll128_base_us, 0, 30, "LL128 beyond the floor"),
+    ROW(ll128_hop_us, 0.1, 20, "one LL128 step"),
+    ROW(ll128_ratio, 0.2, 1.2, "LL128 rate over the Simple rate"),
+    ROW(simple_base_us, 0, 60, "Simple beyond the floor"),
+    ROW(simple_hop_us, 0.1, 30, "one Simple step"),
+    ROW(simple_ratio, 0.2, 1, "Simple rate over the link rate"),
+    ROW(copy_all_reduce, 0, 3, "local step of all-reduce, in link times of its chunk"),
+    ROW(copy_all_gather, 0, 3, "local step of all-gather"),
+    ROW(copy_reduce_scatter, 0, 3, "local step of reduce-scatter"),
+    ROW(overlap_power, 0.4, 4, "how latency and transfer add: (L^q + W^q)^(1/q)"),
+    ROW(nvls_base_us, 5, 200, "in-switch reduction beyond the floor"),
+    ROW(nvls_ratio, 0.2, 1, "in-switch reduction, of the link rate"),
+    ROW(nvls_least_ranks, 2, 64, "least ranks for in-switch reduction"),
+    ROW(direct_base_us, 0, 20, "all-to-all beyond the floor"),
+    ROW(direct_peer_us, 0, 5, "all-to-all, for each peer"),
+    ROW(direct_ll_gbs, 0.5, 100, "all-to-all in LL, GB/s of one peer"),
+    ROW(direct_simple_us, 0, 40, "all-to-all in Simple beyond LL"),
+    ROW(direct_ratio, 0.2, 1, "all-to-all rate over the link rate"),
+    ROW(direct_copy, 0, 3, "a rank's own part, in link times"),
+    ROW(direct_power, 0.4, 4, "as overlap_power, for all-to-all"),
+    ROW(one_shot_base_us, 0.5, 50, "engine's one-shot all-reduce in a graph"),
+    ROW(one_shot_rank_us, 0, 5, "the same, for each rank"),
+    ROW(one_shot_wide_us, 0, 5, "the same, for each peer, beyond 4 KiB"),
+    ROW(one_shot_ratio, 0.1, 1, "one-shot rate over the link rate"),
+    ROW(one_shot_most_bytes, 0, 1e9, "largest message of the engine's own kernels"),
+    ROW(two_shot_base_us, 0.5, 50, "engine's two-shot all-reduce in a graph"),
+    ROW(two_shot_rank_us, 0, 10, "the same, for each rank"),
+    ROW(two_shot_ratio, 0.1, 1, "two-shot rate over the link rate"),
+    ROW(graph_saves_us, 0, 30, "of a library call inside a captured graph"),
+    ROW(switch_ratio, 0.02, 1, "reached share of a PCIe switch uplink"),
+    ROW(socket_ratio, 0.02, 1, "reached share of a link between sockets"),
+    ROW(socket_crossings, 1, 16, "ring hops over a socket link, one direction"),
+    ROW(net_ll_us, 0.5, 50, "one LL step over the network"),
+    ROW(net_ll128_us, 0.5, 50, "one LL128 step over the network"),
+    ROW(net_simple_us, 0.5, 100, "one Simple step over the network"),
+    ROW(net_tree_us, 0.5, 100, "one tree level over the network"),
+    ROW(net_ratio, 0.2, 1, "reached share of a network port"),
+};
+
+const rg_coll_constant *rg_coll_constant_table(int *count)
+{
+    *count = (int)(sizeof table / sizeof table[0]);
+    return table;
+}
+
+/* H200. Network steps and the LL rates of rg_coll (ll_table_rate) are the figures of NCCL's own
+ * tuning model, src/graph/tuning.cc. */
+static const rg_coll_constants hopper = {
+    .base_us = 4.31,
+    .hop_us = 0.964,
+    .wide_base_us = 0.64,
+    .wide_hop_us = 0.061,
+    .wide_bytes = 11360,
+    .ll_ratio = 1.517,
+    .ll_wire_ratio = 0.9,
+    .ll128_base_us = 1.84,
+    .ll128_hop_us = 1.71,
+    .ll128_ratio = 0.846,
+    .simple_base_us = 8.72,
+    .simple_hop_us = 2.46,
+    .simple_ratio = 0.846,
+    .copy_all_reduce = 0.545,
+    .copy_all_gather = 0.647,
+    .copy_reduce_scatter = 0.587,
+    .overlap_power = 0.886,
+    .nvls_base_us = 70.2,
+    .nvls_ratio = 0.683,
+    .nvls_least_ranks = 8,
+    .direct_base_us = 1.70,
+    .direct_peer_us = 0.444,
+    .direct_ll_gbs = 7.2,
+    .direct_simple_us = 5.70,
+    .direct_ratio = 0.712,
+    .direct_copy = 0.089,
+    .direct_power = 0.841,
+    .one_shot_base_us = 2.55,
+    .one_shot_rank_us = 0.081,
+    .one_shot_wide_us = 0.02,
+    .one_shot_ratio = 0.651,
+    .one_shot_most_bytes = 16 << 20,
+    .two_shot_base_us = 2.53,
+    .two_shot_rank_us = 1.60,
+    .two_shot_ratio = 0.538,
+    .graph_saves_us = 2.3,
+    .switch_ratio = 1,
+    .socket_ratio = 1,
+    .socket_crossings = 1,
+    .net_ll_us = 2.7,
+    .net_ll128_us = 4.0,
+    .net_simple_us = 14.0,
+    .net_tree_us = 8.5,
+    .net_ratio = 0.92,
+};
+
+/** What an A100 changes. */
+static void set_ampere(rg_coll_constants *c)
+{
+    c->base_us = 8.0;
+    c->wide_base_us = 2.55;
+    c->wide_hop_us = 0.115;
+    c->simple_base_us = 15.2;
+    c->simple_hop_us = 5.67;
+    c->simple_ratio = 0.771;
+    c->direct_base_us = 2.66;
+    c->direct_peer_us = 0.58;
+    c->direct_ll_gbs = 12.6;
+    c->direct_simple_us = 1.13;
+    c->direct_ratio = 0.75;
+    c->direct_copy = 0.382;
+    c->direct_power = 0.653;
+    c->one_shot_base_us = 3.96;
+    c->one_shot_rank_us = 0;
+    c->one_shot_wide_us = 0.517;
+    c->one_shot_ratio = 0.628;
+    c->one_shot_most_bytes = 1 << 20;
+    c->graph_saves_us = 0;
+}
+
+/** What PCIe changes: an L40S; without peer-to-peer beyond a switch, copies go through the host. */
+static void set_pcie(rg_coll_constants *c)
+{
+    c->base_us = 4.2;
+    c->hop_us = 1.3;
+    c->wide_base_us = 1.0;
+    c->wide_hop_us = 0;
+    c->simple_base_us = 8.0;
+    c->simple_hop_us = 6.0;
+    c->simple_ratio = 0.63;
+    c->copy_all_reduce = c->copy_all_gather = c->copy_reduce_scatter = 0;
+    c->overlap_power = 1;
+    c->direct_base_us = 3.0;
+    c->direct_peer_us = 0.46;
+    c->direct_ll_gbs = 20;
+    c->direct_simple_us = 4.0;
+    c->direct_ratio = 0.69;
+    c->direct_copy = 0;
+    c->direct_power = 1;
+    c->one_shot_most_bytes = 0;
+    c->graph_saves_us = 0;
+}
+
+rg_coll_constants rg_coll_constants_of(const rg_cluster *cluster)
+{
+    const rg_accel *accel = cluster->accel;
+    rg_coll_constants c = hopper;
+    const char *arch = accel->arch != NULL ? accel->arch : "";
+    if (strcmp(arch, "ampere") == 0)
+        set_ampere(&c);
+    if (strncmp(arch, "blackwell", 9) == 0)
+        c.nvls_ratio *= 0.74 / 0.85; /* NCCL, src/graph/tuning.cc: nvlsEfficiency by architecture */
+    if (cluster->scale_up.kind == RG_FABRIC_PCIE_TREE) {
+        set_pcie(&c);
+        if (strcmp(arch, "ada") == 0) { /* no peer-to-peer there: staged in host memory */
+            c.switch_ratio = 0.170;
+            c.socket_ratio = 0.159;
+            c.socket_crossings = 4;
+        }
+    }
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        double *value = (double *)(void *)((char *)&c + table[i].offset);
+        *value = rg_accel_fit_or(accel, "collective", table[i].name, *value, NULL);
+    }
+    return c;
+}

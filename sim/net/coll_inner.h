@@ -1,0 +1,40 @@
+/* net/coll_inner.h: what coll.c and coll_simulate.c share; nobody else reads it.
+ *
+ * Reads net/coll.h.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_NET_COLL_INNER_H
+#define RG_NET_COLL_INNER_H
+
+#include "net/coll.h"
+
+struct rg_coll_context {
+    const rg_cluster *cluster;
+    rg_coll_constants c;
+    bool ideal;
+    int64_t devices, domain; /* all; of one scale-up domain */
+    int64_t per_switch, per_socket;
+    double up_rate, up_latency; /* byte/s of a device's ports, s */
+    double switch_rate, socket_rate;
+    double net_rate, net_latency; /* of one device's network port, oversubscription applied */
+    double ll_rate;
+    const char *note;
+};
+
+/** A query's ranks as they lie on the cluster. */
+typedef struct rg_coll_group {
+    int64_t ranks, stride;
+    int64_t local, domains; /* ranks in one domain, domains in use */
+    double ring_rate;       /* byte/s to the ring neighbour within the domain */
+    double net_rate;        /* byte/s of a rank's network port */
+    double path_rate;       /* byte/s of a ring through all ranks */
+    rg_coll_limit ring_limit, path_limit;
+} rg_coll_group;
+
+rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_coll_group *g,
+                           rg_err *err);
+/** Rates from bytes and time; refuses what is not finite. */
+rg_status rg_coll_finish(const rg_coll_context *x, const rg_coll_query *q, rg_coll_result *out,
+                         rg_err *err);
+
+#endif
