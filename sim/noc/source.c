@@ -1,0 +1,433 @@
+/* noc/source.c: what enters the network and what leaves it: drawn packets, replies, traces. */
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "noc/state.h"
+
+static uint32_t new_packet(rg_noc_sim *s)
+{
+    if (s->pool_free == RG_NOC_NONE) {
+        rg_err err;
+        const uint32_t size = 2 * s->pool_size;
+        packet *grown = size < 1u << 29 ? RG_NEW(s->arena, packet, size, &err) : NULL;
+        if (grown == NULL) {
+            s->starved = true;
+            return RG_NOC_NONE;
+        }
+        memcpy(grown, s->pool, s->pool_size * sizeof *grown);
+        for (uint32_t i = size; i-- > s->pool_size;) {
+            grown[i].link = s->pool_free;
+            s->pool_free = i;
+        }
+        s->pool = grown;
+        s->pool_size = size;
+    }
+    const uint32_t p = s->pool_free;
+    s->pool_free = s->pool[p].link;
+    s->packets_alive++;
+    return p;
+}
+
+static void activate(rg_noc_sim *s, uint32_t node)
+{
+    bit_set_add(&s->active, node);
+}
+
+/* Cycles until the next success of a Bernoulli trial per cycle: geometric, at least 1. */
+static uint64_t draw_gap(rg_noc_sim *s, const source *q)
+{
+    if (q->gap_scale == 0.0)
+        return 1;
+    const double gap = floor(log1p(-rg_rng_real(&s->rng)) * q->gap_scale);
+    return gap < 1e15 ? 1 + (uint64_t)gap : UINT64_MAX / 2;
+}
+
+static void put_in_calendar(rg_noc_sim *s, uint32_t index)
+{
+    source *q = &s->source[index];
+    if (q->in_calendar || q->birth >= UINT64_MAX / 4)
+        return;
+    q->in_calendar = true;
+    q->calendar_next = s->calendar[q->birth & (CALENDAR - 1)];
+    s->calendar[q->birth & (CALENDAR - 1)] = index;
+}
+
+static void read_calendar(rg_noc_sim *s)
+{
+    uint32_t *slot = &s->calendar[s->now & (CALENDAR - 1)];
+    uint32_t index = *slot;
+    *slot = RG_NOC_NONE;
+    while (index != RG_NOC_NONE) {
+        source *q = &s->source[index];
+        const uint32_t next = q->calendar_next;
+        q->in_calendar = false;
+        if (q->birth <= s->now)
+            activate(s, index / (uint32_t)s->config->class_count);
+        else
+            put_in_calendar(s, index);
+        index = next;
+    }
+}
+
+static void start_packet(rg_noc_sim *s, packet *p, uint32_t birth)
+{
+    p->birth = birth;
+    p->arrived = p->hops = 0;
+    p->link = RG_NOC_NONE;
+    if (s->routing == RG_NOC_ROUTE_VALIANT)
+        p->middle = rg_rng_below(&s->rng, s->nodes);
+    if (s->recording && birth < s->drain_from) {
+        p->flags |= PACKET_RECORD;
+        s->recorded_out++;
+    }
+}
+
+static void draw_packet(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
+{
+    const rg_noc_class *cl = &s->config->classes[c];
+    const uint32_t index = new_packet(s);
+    if (index == RG_NOC_NONE)
+        return;
+    packet *p = &s->pool[index];
+    p->source = node;
+    p->destination = (uint32_t)rg_noc_pattern_draw(cl->pattern, (int)node, &s->rng);
+    p->kind = (uint8_t)(2 * c);
+    p->flags = 0;
+    p->length = (uint16_t)cl->flits;
+    if (cl->request_reply) {
+        const bool write = rg_rng_real(&s->rng) < cl->write_share;
+        p->flags = write ? PACKET_WRITE : 0;
+        p->length = (uint16_t)(write ? cl->write_request : cl->read_request);
+    }
+    start_packet(s, p, (uint32_t)q->birth);
+    q->birth += draw_gap(s, q);
+    q->current = index;
+    q->sent = 0;
+}
+
+static void take_send(rg_noc_sim *s, source *q)
+{
+    const rg_noc_send *send = &s->config->sends[q->queue];
+    const uint32_t index = new_packet(s);
+    if (index == RG_NOC_NONE)
+        return;
+    packet *p = &s->pool[index];
+    p->source = (uint32_t)send->source;
+    p->destination = (uint32_t)send->destination;
+    p->kind = (uint8_t)(2 * send->class_index);
+    p->flags = 0;
+    p->length = (uint16_t)send->flits;
+    p->send = q->queue;
+    start_packet(s, p, s->send_birth[q->queue]);
+    q->queue = s->send_next[q->queue];
+    q->current = index;
+    q->sent = 0;
+}
+
+/* The packet that goes next; false when none is due. Replies go before new requests. */
+static bool take_next(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
+{
+    if (s->config->sends != NULL) {
+        if (q->queue == RG_NOC_NONE)
+            return false;
+        take_send(s, q);
+    } else if (q->queue != RG_NOC_NONE) {
+        if (s->pool[q->queue].birth >= s->now)
+            return false;
+        q->current = q->queue;
+        q->sent = 0;
+        q->queue = s->pool[q->current].link;
+        s->pool[q->current].link = RG_NOC_NONE;
+    } else if (q->birth <= s->now) {
+        draw_packet(s, q, node, c);
+    }
+    return q->current != RG_NOC_NONE;
+}
+
+/* A free VC with a credit for a head, searched from the one after the last. */
+static bool find_vc(const rg_noc_sim *s, source *q, uint32_t port, uint32_t mask)
+{
+    const uint32_t free = s->output[port].free & mask;
+    uint32_t ahead = free & ~((2u << q->last_vc) - 1), behind = free & ~ahead;
+    for (int pass = 0; pass < 2; pass++, ahead = behind)
+        for (; ahead != 0; ahead &= ahead - 1) {
+            const uint32_t vc = (uint32_t)__builtin_ctz(ahead);
+            if (s->ovc[port << s->vc_shift | vc].credits > 0) {
+                q->vc = q->last_vc = vc;
+                return true;
+            }
+        }
+    return false;
+}
+
+static bool put_flit(rg_noc_sim *s, source *q, uint32_t node)
+{
+    const uint32_t port = s->outputs + node;
+    packet *p = &s->pool[q->current];
+    output_port *o = &s->output[port];
+    if (s->serial && o->busy_until > s->now)
+        return false;
+    uint32_t flit = q->current << 2;
+    if (q->sent == 0) {
+        if (!find_vc(s, q, port, s->kind_mask[p->kind]))
+            return false;
+        o->free &= ~(1u << q->vc);
+        p->entered = s->now;
+        flit |= FLIT_HEAD;
+    }
+    output_vc *v = &s->ovc[port << s->vc_shift | q->vc];
+    if (v->credits == 0)
+        return false;
+    v->credits--;
+    if (++q->sent == p->length) {
+        flit |= FLIT_TAIL;
+        q->current = RG_NOC_NONE;
+        if (s->config->router.wait_for_tail_credit)
+            v->tail_sent = 1;
+        else
+            o->free |= 1u << q->vc;
+    }
+    const uint32_t b = (s->now + o->delay) & s->wheel_mask;
+    s->flit_wheel[b * s->flit_room + s->flit_count[b]++] = (flit_event){o->target | q->vc, flit};
+    o->flits++;
+    o->busy_until = s->now + o->period;
+    s->flits_in++;
+    if (s->counting)
+        s->node_injected[node]++;
+    return true;
+}
+
+static void serve_node(rg_noc_sim *s, uint32_t node)
+{
+    const uint32_t classes = (uint32_t)s->config->class_count;
+    const uint32_t last = s->last_class[node];
+    bool sent = false, stays = false;
+    for (uint32_t i = 1; i <= classes; i++) {
+        const uint32_t c = last + i < classes ? last + i : last + i - classes;
+        source *q = &s->source[node * classes + c];
+        if (q->current != RG_NOC_NONE || take_next(s, q, node, c)) {
+            if (!sent && put_flit(s, q, node)) {
+                sent = true;
+                s->last_class[node] = (uint8_t)c;
+            }
+        }
+        if (q->current != RG_NOC_NONE || q->queue != RG_NOC_NONE || q->birth <= s->now + 1u)
+            stays = true;
+        else
+            put_in_calendar(s, node * classes + c);
+    }
+    if (!stays)
+        bit_set_remove(&s->active, node);
+}
+
+void rg_noc_state_inject(rg_noc_sim *s)
+{
+    read_calendar(s);
+    for (uint32_t t = 0; t < s->active.summaries; t++)
+        for (uint64_t sum = s->active.summary[t]; sum != 0; sum &= sum - 1) {
+            const uint32_t w = t << 6 | (uint32_t)__builtin_ctzll(sum);
+            for (uint64_t bits = s->active.word[w]; bits != 0; bits &= bits - 1)
+                serve_node(s, w << 6 | (uint32_t)__builtin_ctzll(bits));
+            if (s->active.word[w] == 0)
+                s->active.summary[t] &= ~(UINT64_C(1) << (w & 63));
+        }
+}
+
+rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
+{
+    const rg_noc_config *config = s->config;
+    const uint32_t classes = (uint32_t)config->class_count;
+    for (uint32_t i = 0; i < CALENDAR; i++)
+        s->calendar[i] = RG_NOC_NONE;
+    for (uint32_t i = 0; i < s->nodes * classes; i++) {
+        source *q = &s->source[i];
+        const rg_noc_class *cl = &config->classes[i % classes];
+        *q = (source){.current = RG_NOC_NONE,
+                      .queue = RG_NOC_NONE,
+                      .queue_last = RG_NOC_NONE,
+                      .calendar_next = RG_NOC_NONE,
+                      .birth = UINT64_MAX / 2,
+                      .last_vc = s->vcs - 1};
+        const double factor = cl->node_factor != NULL ? cl->node_factor[i / classes] : 1.0;
+        const double rate = cl->packets_per_cycle * factor;
+        if (config->sends != NULL || rate == 0.0)
+            continue;
+        if (!(rate > 0.0) || rate > 1.0 + 1e-12)
+            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                           "node '%u' would send %g packets a cycle; a source can start at most one "
+                           "a cycle",
+                           i / classes, rate);
+        q->gap_scale = rate < 1.0 ? 1.0 / log1p(-rate) : 0.0;
+        q->birth = draw_gap(s, q) - 1;
+        put_in_calendar(s, i);
+    }
+    return RG_OK;
+}
+
+static void tally_add(tally *t, uint32_t value)
+{
+    uint32_t bucket = value;
+    if (value >= TALLY_EXACT) { /* 128 steps in each doubling */
+        const uint32_t power = 31 - (uint32_t)__builtin_clz(value); /* 11 or more */
+        bucket = TALLY_EXACT + (power - 11) * TALLY_STEPS + ((value >> (power - 7)) - TALLY_STEPS);
+    }
+    t->bucket[bucket]++;
+    t->count++;
+    t->sum += value;
+    t->least = value < t->least ? value : t->least;
+    t->most = value > t->most ? value : t->most;
+}
+
+static void record_packet(rg_noc_sim *s, const packet *p)
+{
+    const uint32_t latency = s->now - p->birth, network = s->now - p->entered;
+    tally_add(&s->packet_latency, latency);
+    tally_add(&s->network_latency, network);
+    tally_add(&s->per_hop, 16 * (network - (p->length - 1u)) / p->hops);
+    s->fragmentation += (s->now - p->link) - (p->length - 1u);
+    s->hop_sum += p->hops;
+    uint32_t batch = p->birth > s->record_from ? (p->birth - s->record_from) / s->batch_length : 0;
+    batch = batch < BATCHES ? batch : BATCHES - 1;
+    s->batch_sum[batch] += latency;
+    s->batch_count[batch]++;
+    s->recorded_out--;
+}
+
+static void queue_reply(rg_noc_sim *s, const packet *request)
+{
+    const rg_noc_class *cl = &s->config->classes[request->kind / 2];
+    const packet asked = *request; /* the pool may move */
+    const uint32_t index = new_packet(s);
+    if (index == RG_NOC_NONE)
+        return;
+    packet *p = &s->pool[index];
+    const bool write = asked.flags & PACKET_WRITE;
+    p->source = asked.destination;
+    p->destination = asked.source;
+    p->kind = asked.kind | 1;
+    p->flags = asked.flags & (PACKET_WRITE | PACKET_RECORD);
+    p->length = (uint16_t)(write ? cl->write_reply : cl->read_reply);
+    p->birth = s->now;
+    p->arrived = p->hops = 0;
+    p->link = RG_NOC_NONE;
+    if (s->routing == RG_NOC_ROUTE_VALIANT)
+        p->middle = rg_rng_below(&s->rng, s->nodes);
+    s->recorded_out += (p->flags & PACKET_RECORD) != 0;
+    const uint32_t classes = (uint32_t)s->config->class_count;
+    source *q = &s->source[p->source * classes + asked.kind / 2];
+    if (q->queue == RG_NOC_NONE)
+        q->queue = index;
+    else
+        s->pool[q->queue_last].link = index;
+    q->queue_last = index;
+    activate(s, p->source);
+}
+
+static void wake_later(rg_noc_sim *s, uint32_t send, uint64_t when)
+{
+    int64_t i = s->wake_count++;
+    for (; i > 0; i = (i - 1) / 2) {
+        const int64_t up = (i - 1) / 2;
+        if (s->wake[up].time < when || (s->wake[up].time == when && s->wake[up].send < send))
+            break;
+        s->wake[i] = s->wake[up];
+    }
+    s->wake[i] = (wake_item){when, send};
+}
+
+static wake_item wake_first(rg_noc_sim *s)
+{
+    const wake_item least = s->wake[0], last = s->wake[--s->wake_count];
+    int64_t i = 0;
+    for (;;) {
+        int64_t child = 2 * i + 1;
+        if (child >= s->wake_count)
+            break;
+        const wake_item *c = &s->wake[child];
+        if (child + 1 < s->wake_count &&
+            (c[1].time < c[0].time || (c[1].time == c[0].time && c[1].send < c[0].send)))
+            child++;
+        c = &s->wake[child];
+        if (last.time < c->time || (last.time == c->time && last.send < c->send))
+            break;
+        s->wake[i] = *c;
+        i = child;
+    }
+    s->wake[i] = last;
+    return least;
+}
+
+static void send_arrived(rg_noc_sim *s, uint32_t send)
+{
+    s->sends_left--;
+    if (s->arrival != NULL)
+        s->arrival[send] = s->now;
+    for (uint32_t d = s->send_first[send]; d != RG_NOC_NONE;) {
+        const uint32_t next = s->send_next[d];
+        const rg_noc_send *waits = &s->config->sends[d];
+        const uint64_t earliest = (uint64_t)s->now + waits->delay;
+        wake_later(s, d, waits->cycle > earliest ? waits->cycle : earliest);
+        d = next;
+    }
+}
+
+void rg_noc_state_schedule_sends(rg_noc_sim *s)
+{
+    for (int64_t i = s->config->send_count; i-- > 0;) {
+        const rg_noc_send *send = &s->config->sends[i];
+        if (send->after < 0) {
+            wake_later(s, (uint32_t)i, send->cycle);
+            continue;
+        }
+        s->send_next[i] = s->send_first[send->after];
+        s->send_first[send->after] = (uint32_t)i;
+    }
+}
+
+void rg_noc_state_wake_sends(rg_noc_sim *s)
+{
+    while (s->wake_count > 0 && s->wake[0].time <= s->now) {
+        const wake_item item = wake_first(s);
+        const rg_noc_send *send = &s->config->sends[item.send];
+        source *q = &s->source[(uint32_t)send->source * (uint32_t)s->config->class_count +
+                               (uint32_t)send->class_index];
+        s->send_birth[item.send] = (uint32_t)item.time;
+        s->send_next[item.send] = RG_NOC_NONE;
+        if (q->queue == RG_NOC_NONE)
+            q->queue = item.send;
+        else
+            s->send_next[q->queue_last] = item.send;
+        q->queue_last = item.send;
+        activate(s, (uint32_t)send->source);
+    }
+}
+
+void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit)
+{
+    const input_port *in = &s->input[s->inputs + node];
+    const uint32_t b = (s->now + in->credit_delay) & s->wheel_mask;
+    s->credit_wheel[b * s->credit_room + s->credit_count[b]++] = in->upstream | vc;
+    const uint32_t index = flit >> 2;
+    packet *p = &s->pool[index];
+    p->arrived++;
+    s->flits_out++;
+    if (s->counting)
+        s->node_accepted[node]++;
+    if (flit & FLIT_HEAD)
+        p->link = s->now;
+    if (!(flit & FLIT_TAIL))
+        return;
+    if (s->counting)
+        s->node_packets[node]++;
+    if (p->flags & PACKET_RECORD)
+        record_packet(s, p);
+    if (s->config->sends != NULL)
+        send_arrived(s, p->send);
+    else if (!(p->kind & 1) && s->config->classes[p->kind / 2].request_reply)
+        queue_reply(s, p);
+    s->pool[index].link = s->pool_free;
+    s->pool[index].length = 0; /* marks it free */
+    s->pool_free = index;
+    s->packets_alive--;
+}

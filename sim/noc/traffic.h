@@ -1,0 +1,63 @@
+/* noc/traffic.h: who sends to whom: synthetic patterns as samplers and as probabilities.
+ *
+ * Reads core, noc/graph.h. Names and definitions are those of Dally and Towles, "Principles and
+ * Practices of Interconnection Networks", 2004, table 3.1, with node number a = x + k y.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_NOC_TRAFFIC_H
+#define RG_NOC_TRAFFIC_H
+
+#include "core/rng.h"
+#include "noc/graph.h"
+
+typedef enum rg_noc_pattern_kind {
+    RG_NOC_UNIFORM,    /* any node, the source included */
+    RG_NOC_TRANSPOSE,  /* upper and lower half of the address bits change places */
+    RG_NOC_BITCOMP,    /* all address bits inverted */
+    RG_NOC_BITREV,     /* address bits in reverse order */
+    RG_NOC_SHUFFLE,    /* address bits rotated left by one */
+    RG_NOC_TORNADO,    /* each digit d to (d + ceil(k/2) - 1) mod k */
+    RG_NOC_NEIGHBOR,   /* each digit d to (d + 1) mod k */
+    RG_NOC_HOTSPOT,    /* drawn from a list by weight */
+    RG_NOC_PERMUTATION /* one fixed random permutation, by its own seed */
+} rg_noc_pattern_kind;
+
+typedef struct rg_noc_pattern {
+    rg_noc_pattern_kind kind;
+    const char *text; /* as the user wrote it */
+    int nodes;
+    int32_t *target;      /* [nodes] of the permutations, NULL for uniform and hotspot */
+    int32_t *spot;        /* [spots] hotspot: nodes of the list */
+    int64_t *spot_before; /* [spots + 1] summed weights before each */
+    int spots;
+} rg_noc_pattern;
+
+/** Parse "uniform", "transpose", "hotspot({{32,33},{1,4}})" (list and optional integer weights),
+ * "hotspot(5)", "permutation(SEED)". Errors: RG_ERR_INPUT at pos for unknown names, nodes outside
+ * the network and patterns that need a power of two. */
+rg_status rg_noc_pattern_parse(rg_arena *arena, const char *text, const rg_noc_graph *graph,
+                               rg_pos pos, rg_noc_pattern **out, rg_err *err);
+
+/** Draw the destination of a packet from source. */
+static inline int rg_noc_pattern_draw(const rg_noc_pattern *p, int source, rg_rng *rng)
+{
+    if (p->target != 0)
+        return p->target[source];
+    if (p->kind == RG_NOC_UNIFORM)
+        return (int)rg_rng_below(rng, (uint32_t)p->nodes);
+    const int64_t ticket = rg_rng_below(rng, (uint32_t)p->spot_before[p->spots]);
+    int low = 0, high = p->spots;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (p->spot_before[middle] <= ticket)
+            low = middle;
+        else
+            high = middle;
+    }
+    return p->spot[low];
+}
+
+/** Fill share[nodes] with the probability of each destination from source. */
+void rg_noc_pattern_shares(const rg_noc_pattern *p, int source, double *share);
+
+#endif
