@@ -10,11 +10,13 @@ extern const rg_command rg_cmd_check;
 extern const rg_command rg_cmd_estimate;
 extern const rg_command rg_cmd_help;
 extern const rg_command rg_cmd_list;
+extern const rg_command rg_cmd_noc;
 extern const rg_command rg_cmd_show;
 
 const rg_command *const rg_commands[] = {
     /* answer */
     &rg_cmd_estimate,
+    &rg_cmd_noc,
     /* data */
     &rg_cmd_check,
     &rg_cmd_list,
