@@ -1,0 +1,393 @@
+/* serve/kv.c: block pool with a prefix cache. */
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/kv.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_BLOCKS = 1 << 30, FIRST_SIZE = 1 << 12 };
+
+int64_t rg_kv_resident(const rg_kv_rule *rule, int64_t tokens)
+{
+    int64_t kept = tokens;
+    if (rule->window > 0 && kept > rule->window + rule->sinks)
+        kept = rule->window + rule->sinks;
+    if (rule->keep_ratio > 0 && rule->keep_ratio < 1) {
+        const int64_t share = (int64_t)((double)kept * rule->keep_ratio + 0.999999);
+        kept = share > 0 ? share : 1;
+    }
+    return kept;
+}
+
+static bool grow(rg_kv_pool *p, int32_t size)
+{
+    if (size <= p->size)
+        return true;
+    int64_t wanted = p->size ? p->size : FIRST_SIZE;
+    while (wanted < size)
+        wanted *= 2;
+    if (!p->unlimited && wanted > p->total)
+        wanted = p->total;
+    int32_t *next = RG_NEW(p->arena, int32_t, wanted, &p->failed);
+    int32_t *previous = RG_NEW(p->arena, int32_t, wanted, &p->failed);
+    int32_t *references = RG_NEW(p->arena, int32_t, wanted, &p->failed);
+    int32_t *twin = RG_NEW(p->arena, int32_t, wanted, &p->failed);
+    uint64_t *name = RG_NEW(p->arena, uint64_t, wanted, &p->failed);
+    if (!next || !previous || !references || !twin || !name)
+        return false;
+    const size_t old = (size_t)p->size;
+    if (old) {
+        memcpy(next, p->next, old * sizeof *next);
+        memcpy(previous, p->previous, old * sizeof *previous);
+        memcpy(references, p->references, old * sizeof *references);
+        memcpy(twin, p->twin, old * sizeof *twin);
+        memcpy(name, p->name, old * sizeof *name);
+    }
+    p->next = next;
+    p->previous = previous;
+    p->references = references;
+    p->twin = twin;
+    p->name = name;
+    p->size = (int32_t)wanted;
+    return true;
+}
+
+rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t block_tokens,
+                      bool caching, rg_err *err)
+{
+    *pool = (rg_kv_pool){.arena = arena, .block_tokens = (int32_t)block_tokens, .caching = caching};
+    if (block_tokens < 1 || block_tokens > 1 << 20)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "block of '%lld' tokens; 1 to 1048576",
+                       (long long)block_tokens);
+    if (total != 0 && (total < 2 || total > MAX_BLOCKS))
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "'%lld' KV blocks; wanted 2 (one is reserved) to %d, or 0 for no limit",
+                       (long long)total, MAX_BLOCKS);
+    pool->unlimited = total == 0;
+    pool->total = (int32_t)total;
+    pool->free_count = pool->unlimited ? 0 : (int32_t)total - 1;
+    pool->fresh = 1;
+    if (!grow(pool, pool->unlimited ? FIRST_SIZE : (int32_t)total))
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for %lld KV blocks",
+                       (long long)total);
+    pool->next[0] = pool->previous[0] = 0;
+    return RG_OK;
+}
+
+/* ---- arrays of sequences, in powers of two */
+
+static int size_class(int64_t count)
+{
+    int c = 2;
+    while (((int64_t)1 << c) < count)
+        c++;
+    return c;
+}
+
+void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
+{
+    const int c = size_class(tokens / pool->block_tokens + 2);
+    *seq = (rg_kv_seq){.room = (int32_t)1 << c};
+    if (pool->spare32[c]) {
+        seq->blocks = pool->spare32[c];
+        memcpy(&pool->spare32[c], seq->blocks, sizeof(int32_t *));
+    } else {
+        seq->blocks = RG_NEW(pool->arena, int32_t, (size_t)1 << c, &pool->failed);
+    }
+}
+
+static void open_names(rg_kv_pool *pool, rg_kv_seq *seq)
+{
+    const int c = size_class(seq->room);
+    if (pool->spare64[c]) {
+        seq->names = pool->spare64[c];
+        memcpy(&pool->spare64[c], seq->names, sizeof(uint64_t *));
+    } else {
+        seq->names = RG_NEW(pool->arena, uint64_t, (size_t)1 << c, &pool->failed);
+    }
+}
+
+void rg_kv_close(rg_kv_pool *pool, rg_kv_seq *seq)
+{
+    assert(seq->held == 0);
+    const int c = size_class(seq->room);
+    if (seq->blocks) {
+        memcpy(seq->blocks, &pool->spare32[c], sizeof(int32_t *));
+        pool->spare32[c] = seq->blocks;
+    }
+    if (seq->names) {
+        memcpy(seq->names, &pool->spare64[c], sizeof(uint64_t *));
+        pool->spare64[c] = seq->names;
+    }
+    seq->blocks = NULL;
+    seq->names = NULL;
+}
+
+/* ---- free queue */
+
+static void unlink_free(rg_kv_pool *p, int32_t b)
+{
+    p->next[p->previous[b]] = p->next[b];
+    p->previous[p->next[b]] = p->previous[b];
+    p->free_count--;
+}
+
+static void append_free(rg_kv_pool *p, int32_t b)
+{
+    const int32_t last = p->previous[0];
+    p->next[last] = b;
+    p->previous[b] = last;
+    p->next[b] = 0;
+    p->previous[0] = b;
+    p->free_count++;
+}
+
+/* ---- names */
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 29;
+    x *= 0x94d049bb133111ebu;
+    x ^= x >> 32;
+    return x ? x : 1;
+}
+
+void rg_kv_name(rg_kv_pool *pool, rg_kv_seq *seq, int32_t count)
+{
+    if (count <= seq->named)
+        return;
+    if (!seq->names)
+        open_names(pool, seq);
+    if (!seq->names)
+        return;
+    uint64_t chain = seq->named ? seq->names[seq->named - 1] : 0x726f6f74;
+    for (; seq->named < count; seq->named++) {
+        int64_t left = pool->block_tokens;
+        while (left > 0) {
+            uint64_t id = seq->tail_id;
+            int64_t have = left;
+            if (seq->segment < seq->segment_count) {
+                id = seq->segments[seq->segment].id;
+                have = seq->segments[seq->segment].tokens - seq->segment_at;
+                if (have > left)
+                    have = left;
+            }
+            chain = mix(mix(chain, id), (uint64_t)seq->segment_at << 24 ^ (uint64_t)have);
+            left -= have;
+            seq->segment_at += have;
+            if (seq->segment < seq->segment_count &&
+                seq->segment_at == seq->segments[seq->segment].tokens) {
+                /* Text that goes on under the same identity goes on counting. */
+                const uint64_t going_on = seq->segment + 1 < seq->segment_count
+                                              ? seq->segments[seq->segment + 1].id
+                                              : seq->tail_id;
+                if (going_on != id)
+                    seq->segment_at = 0;
+                seq->segment++;
+            }
+        }
+        seq->names[seq->named] = chain;
+    }
+}
+
+static int64_t table_find(const rg_kv_pool *p, uint64_t name)
+{
+    const uint64_t mask = (uint64_t)p->table_size - 1;
+    uint64_t i = (name * 0x9e3779b97f4a7c15u >> 20) & mask;
+    while (p->keys[i] && p->keys[i] != name)
+        i = (i + 1) & mask;
+    return (int64_t)i;
+}
+
+static bool table_reserve(rg_kv_pool *p)
+{
+    if (p->table_used * 2 < p->table_size)
+        return true;
+    const int64_t old_size = p->table_size;
+    uint64_t *old_keys = p->keys;
+    int32_t *old_firsts = p->firsts;
+    p->table_size = old_size ? old_size * 2 : 1 << 13;
+    p->keys = RG_NEW(p->arena, uint64_t, p->table_size, &p->failed);
+    p->firsts = RG_NEW(p->arena, int32_t, p->table_size, &p->failed);
+    if (!p->keys || !p->firsts) {
+        p->keys = old_keys;
+        p->firsts = old_firsts;
+        p->table_size = old_size;
+        return false;
+    }
+    for (int64_t i = 0; i < old_size; i++) {
+        if (!old_keys[i])
+            continue;
+        const int64_t at = table_find(p, old_keys[i]);
+        p->keys[at] = old_keys[i];
+        p->firsts[at] = old_firsts[i];
+    }
+    return true;
+}
+
+/* Deletion shifts later entries back, so no tombstones pile up. */
+static void table_delete(rg_kv_pool *p, int64_t at)
+{
+    const uint64_t mask = (uint64_t)p->table_size - 1;
+    uint64_t hole = (uint64_t)at, i = hole;
+    for (;;) {
+        i = (i + 1) & mask;
+        if (!p->keys[i])
+            break;
+        const uint64_t home = (p->keys[i] * 0x9e3779b97f4a7c15u >> 20) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue;
+        p->keys[hole] = p->keys[i];
+        p->firsts[hole] = p->firsts[i];
+        hole = i;
+    }
+    p->keys[hole] = 0;
+    p->table_used--;
+}
+
+static void remember(rg_kv_pool *p, int32_t b, uint64_t name)
+{
+    if (!table_reserve(p))
+        return;
+    const int64_t at = table_find(p, name);
+    p->name[b] = name;
+    p->twin[b] = 0;
+    if (!p->keys[at]) {
+        p->keys[at] = name;
+        p->firsts[at] = b;
+        p->table_used++;
+        return;
+    }
+    int32_t last = p->firsts[at]; /* equal blocks are not merged; the oldest serves */
+    while (p->twin[last])
+        last = p->twin[last];
+    p->twin[last] = b;
+}
+
+static void forget(rg_kv_pool *p, int32_t b)
+{
+    const int64_t at = table_find(p, p->name[b]);
+    if (p->firsts[at] == b) {
+        if (p->twin[b])
+            p->firsts[at] = p->twin[b];
+        else
+            table_delete(p, at);
+    } else {
+        int32_t before = p->firsts[at];
+        while (p->twin[before] != b)
+            before = p->twin[before];
+        p->twin[before] = p->twin[b];
+    }
+    if (p->on_evict)
+        p->on_evict(p->evict_context, p->name[b]);
+    p->name[b] = 0;
+    p->evicted++;
+}
+
+/* ---- sequences */
+
+static int32_t pop(rg_kv_pool *p)
+{
+    if (p->unlimited || p->fresh < p->total) {
+        /* Blocks never used stand before all that were given back. */
+        if (p->unlimited && !grow(p, p->fresh + 1))
+            return 0;
+        p->free_count -= !p->unlimited;
+        return p->fresh++;
+    }
+    const int32_t b = p->next[0];
+    assert(b != 0);
+    unlink_free(p, b);
+    if (p->name[b])
+        forget(p, b);
+    return b;
+}
+
+void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks)
+{
+    assert(seq->held + blocks <= seq->room);
+    for (int32_t i = 0; i < blocks; i++) {
+        const int32_t b = pop(pool);
+        pool->references[b] = 1;
+        seq->blocks[seq->held++] = b;
+    }
+}
+
+int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *unused)
+{
+    *unused = 0;
+    if (!pool->caching || pool->table_used == 0 || seq->held > 0 ||
+        (!seq->shareable && seq->named == 0))
+        return 0;
+    const int32_t most = (int32_t)(tokens / pool->block_tokens);
+    int32_t hits = 0;
+    for (; hits < most; hits++) {
+        rg_kv_name(pool, seq, hits + 1);
+        if (!seq->names)
+            return 0;
+        const int64_t at = table_find(pool, seq->names[hits]);
+        if (!pool->keys[at])
+            break;
+        const int32_t b = pool->firsts[at];
+        seq->blocks[hits] = b;
+        *unused += pool->references[b] == 0;
+    }
+    return hits;
+}
+
+void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
+{
+    for (int32_t i = 0; i < hits; i++) {
+        const int32_t b = seq->blocks[i];
+        if (pool->references[b]++ == 0)
+            unlink_free(pool, b);
+    }
+    seq->held = hits;
+    seq->registered = hits;
+}
+
+void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
+{
+    if (!pool->caching)
+        return;
+    int32_t full = (int32_t)(tokens / pool->block_tokens);
+    if (full > seq->held)
+        full = seq->held;
+    if (full <= seq->registered)
+        return;
+    rg_kv_name(pool, seq, full);
+    if (!seq->names)
+        return;
+    for (; seq->registered < full; seq->registered++)
+        remember(pool, seq->blocks[seq->registered], seq->names[seq->registered]);
+}
+
+void rg_kv_shrink(rg_kv_pool *pool, rg_kv_seq *seq, int32_t keep)
+{
+    while (seq->held > keep) {
+        const int32_t b = seq->blocks[--seq->held];
+        if (--pool->references[b] == 0)
+            append_free(pool, b);
+    }
+    if (seq->registered > keep)
+        seq->registered = keep;
+}
+
+void rg_kv_release(rg_kv_pool *pool, rg_kv_seq *seq)
+{
+    rg_kv_shrink(pool, seq, 0);
+}
+
+bool rg_kv_conserved(const rg_kv_pool *pool)
+{
+    int32_t queued = 0, referenced = 0;
+    for (int32_t b = pool->next[0]; b != 0; b = pool->next[b]) {
+        if (pool->references[b] != 0 || ++queued > pool->size)
+            return false;
+    }
+    for (int32_t b = 1; b < pool->fresh; b++)
+        referenced += pool->references[b] > 0;
+    const int32_t untouched = pool->unlimited ? 0 : pool->total - pool->fresh;
+    return queued + untouched == pool->free_count && queued + referenced == pool->fresh - 1;
+}

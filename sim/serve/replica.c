@@ -1,0 +1,731 @@
+/* serve/replica.c: time on one replica: steps begin and end, tokens come out, requests leave.
+ *
+ * Synchronous: a step is decided when the last one has ended. Asynchronous: step k+1 is decided
+ * when step k starts, so a request first seen at one boundary computes after the step in flight,
+ * and one whose last token is in flight is not scheduled again. Source: vLLM v1, engine core with a
+ * batch queue of two.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/replica.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const rg_policy *policy_of(const rg_engine_rules *rules)
+{
+    switch (rules->policy) {
+    case RG_POLICY_VLLM1:
+        return &rg_policy_vllm1;
+    case RG_POLICY_VLLM0:
+        return rules->chunked_prefill ? &rg_policy_vllm0_chunked : &rg_policy_vllm0;
+    case RG_POLICY_SARATHI:
+        return &rg_policy_sarathi;
+    case RG_POLICY_ORCA:
+        return &rg_policy_orca;
+    case RG_POLICY_STATIC:
+    case RG_POLICY_TRT_STATIC:
+        return &rg_policy_static;
+    case RG_POLICY_VIDUR_VLLM:
+        return &rg_policy_vidur_vllm;
+    case RG_POLICY_TRT_NO_EVICT:
+        return &rg_policy_trt;
+    case RG_POLICY_TRT_MAX_UTILISATION:
+        return &rg_policy_trt_max;
+    case RG_POLICY_SGLANG:
+        return &rg_policy_sglang;
+    case RG_POLICY_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+static void tier_keep(void *context, uint64_t name);
+
+static rg_status start_batch(rg_replica *r, rg_batch *batch, rg_err *err)
+{
+    batch->entries = RG_NEW(r->arena, rg_entry, r->room, err);
+    batch->chunks = RG_NEW(r->arena, rg_chunk, r->room, err);
+    return batch->entries && batch->chunks ? RG_OK : RG_ERR_LIMIT;
+}
+
+rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules *rules,
+                           const rg_engine_constants *constants, const rg_step_model *step,
+                           rg_serve_result *result, rg_err *err)
+{
+    *r = (rg_replica){.arena = arena,
+                      .rules = rules,
+                      .constants = constants,
+                      .policy = policy_of(rules),
+                      .step = step,
+                      .result = result,
+                      .boundary_s = INFINITY,
+                      .wake_s = INFINITY,
+                      .last_moment_s = -INFINITY,
+                      .composition = 1};
+    r->depth = rules->asynchronous ? 2 : 1;
+    r->room = (int)rules->max_sequences + 1;
+    r->waiting.by_priority = rules->by_priority;
+    RG_TRY(rg_kv_start(&r->pool, arena, rules->blocks, rules->block_tokens, rules->prefix_caching,
+                       err));
+    r->late_names = rules->policy == RG_POLICY_SGLANG;
+    r->running = RG_NEW(arena, rg_live *, r->room, err);
+    r->kept = RG_NEW(arena, rg_kept, r->room, err);
+    RG_TRY(start_batch(r, &r->flights[0], err));
+    RG_TRY(start_batch(r, &r->flights[1], err));
+    r->bucket_head = RG_NEW(arena, int32_t, rules->block_tokens + 1, err);
+    r->bucket_next = RG_NEW(arena, int32_t, r->room, err);
+    r->grid_room = r->room;
+    r->grid = RG_NEW(arena, double *, r->grid_room, err);
+    if (!r->running || !r->kept || !r->bucket_head || !r->bucket_next || !r->grid)
+        return RG_ERR_LIMIT;
+    if (rules->tier.capacity_bytes > 0 && rules->kv_bytes_per_token > 0) {
+        const double block = rules->kv_bytes_per_token * (double)rules->block_tokens;
+        const double slots = floor(rules->tier.capacity_bytes / block);
+        if (slots < 1 || slots > 1e9)
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "an offload tier of '%.0f' KV blocks; wanted 1 to 1e9", slots);
+        RG_TRY(rg_kv_start(&r->tier, arena, (int64_t)slots + 1, rules->block_tokens, true, err));
+        r->has_tier = true;
+        r->pool.on_evict = tier_keep;
+        r->pool.evict_context = r;
+    }
+    return RG_OK;
+}
+
+/* ---- memory */
+
+/* A block that leaves device memory goes to the tier, whose oldest makes room. */
+static void tier_keep(void *context, uint64_t name)
+{
+    rg_replica *r = context;
+    int32_t unused;
+    int32_t slot;
+    rg_kv_seq seq = {.blocks = &slot, .room = 1, .names = &name, .named = 1, .shareable = true};
+    if (rg_kv_lookup(&r->tier, &seq, r->tier.block_tokens, &unused) == 1)
+        rg_kv_adopt(&r->tier, &seq, 1); /* known: only made young again */
+    else
+        rg_kv_take(&r->tier, &seq, 1);
+    rg_kv_register(&r->tier, &seq, r->tier.block_tokens);
+    rg_kv_release(&r->tier, &seq);
+}
+
+/* Further leading blocks, behind `have` that device memory holds, which lie in the tier. */
+static int32_t tier_hits(rg_replica *r, rg_live *live, int32_t have, int64_t tokens)
+{
+    const int32_t most = (int32_t)(tokens / r->pool.block_tokens);
+    int32_t hits = 0;
+    for (; have + hits < most; hits++) {
+        rg_kv_name(&r->pool, &live->kv, have + hits + 1);
+        int32_t slot, unused;
+        rg_kv_seq seq = {.blocks = &slot,
+                         .room = 1,
+                         .names = &live->kv.names[have + hits],
+                         .named = 1,
+                         .shareable = true};
+        if (rg_kv_lookup(&r->tier, &seq, r->tier.block_tokens, &unused) == 0)
+            break;
+    }
+    return hits;
+}
+
+static void set_room(rg_replica *r, rg_live *live, int64_t tokens)
+{
+    const bool plain = r->rules->rule.window == 0 && r->rules->rule.keep_ratio == 0;
+    live->room = (int32_t)(plain ? (int64_t)live->kv.held * r->pool.block_tokens : tokens);
+}
+
+bool rg_replica_hold(rg_replica *r, rg_live *live, int64_t tokens, int64_t spare)
+{
+    if (r->rules->reservation != RG_RESERVE_PAGED) {
+        if (live->reserved)
+            return true;
+        const int64_t reserve = r->rules->reservation == RG_RESERVE_MODEL
+                                    ? r->rules->max_model_tokens
+                                    : (int64_t)live->n + live->o;
+        if (!rg_extent_take(r, live, reserve))
+            return false;
+        live->room = INT32_MAX;
+        return true;
+    }
+    const int64_t need = rg_replica_blocks(r, tokens) - live->kv.held;
+    if (need > 0) {
+        if (!rg_kv_fits(&r->pool, need + spare))
+            return false;
+        rg_kv_take(&r->pool, &live->kv, (int32_t)need);
+    }
+    set_room(r, live, tokens);
+    return true;
+}
+
+void rg_replica_release(rg_replica *r, rg_live *live)
+{
+    r->held_tokens -= rg_kv_resident(&r->rules->rule, live->c);
+    if (live->reserved)
+        rg_extent_give(r, live);
+    rg_kv_release(&r->pool, &live->kv);
+    live->room = 0;
+}
+
+int64_t rg_replica_reuse(rg_replica *r, rg_live *live, int64_t need_tokens, int64_t spare,
+                         bool *blocked)
+{
+    const int64_t length = (int64_t)live->n + live->gs;
+    int32_t unused = 0;
+    *blocked = false;
+    const int32_t hits = rg_kv_lookup(&r->pool, &live->kv, length - 1, &unused);
+    int32_t more = r->has_tier && live->kv.shareable ? tier_hits(r, live, hits, length - 1) : 0;
+    const int64_t cached = (int64_t)(hits + more) * r->pool.block_tokens;
+    int64_t tokens = cached + need_tokens < length ? cached + need_tokens : length;
+    if (r->rules->reserve_full_prompt &&
+        !rg_kv_fits(&r->pool, rg_replica_blocks(r, length) - hits + unused)) {
+        *blocked = true;
+        return 0;
+    }
+    if (!rg_kv_fits(&r->pool, rg_replica_blocks(r, tokens) - hits + unused + spare)) {
+        *blocked = true;
+        return 0;
+    }
+    rg_kv_adopt(&r->pool, &live->kv, hits);
+    live->tier_hits = more;
+    return cached;
+}
+
+/* ---- the life of a request */
+
+void rg_replica_arrive(rg_replica *r, rg_live *live, double time_s)
+{
+    const int64_t most = (int64_t)live->n + live->o - 1;
+    const bool paged = r->rules->reservation == RG_RESERVE_PAGED;
+    if (!r->pool.unlimited &&
+        (paged ? rg_replica_blocks(r, most + r->rules->speculation.drafts) > r->pool.total - 1
+               : most > (int64_t)(r->pool.total - 1) * r->pool.block_tokens)) {
+        rg_fleet_refused(r->fleet, r, live);
+        return;
+    }
+    r->load_tokens += most - live->c;
+    rg_queue_push(r->arena, &r->waiting, live, &r->failed);
+    if (r->in_flight == 0 && r->boundary_s > time_s)
+        r->boundary_s = time_s > r->last_end_s ? time_s : r->last_end_s;
+}
+
+void rg_replica_refuse(rg_replica *r, rg_live *live)
+{
+    r->load_tokens -= (int64_t)live->n + live->o - 1;
+    rg_fleet_refused(r->fleet, r, live);
+}
+
+void rg_replica_admit(rg_replica *r, rg_live *live)
+{
+    live->state = RG_LIVE_RUNNING;
+    r->running[r->running_count++] = live;
+    r->composition++;
+    if (r->running_count > r->result->most_running)
+        r->result->most_running = r->running_count;
+}
+
+void rg_replica_scheduled(rg_replica *r, rg_live *live, int64_t cached)
+{
+    if (live->preemptions > 0 || live->state == RG_LIVE_REMOTE)
+        return;
+    live->cached = (int32_t)cached;
+    rg_fleet_looked_up(r->fleet, r, live);
+}
+
+static void leave_running(rg_replica *r, int position)
+{
+    r->running_count--;
+    memmove(&r->running[position], &r->running[position + 1],
+            (size_t)(r->running_count - position) * sizeof(rg_live *));
+    r->composition++;
+}
+
+void rg_replica_preempt(rg_replica *r, int position)
+{
+    rg_live *live = r->running[position];
+    leave_running(r, position);
+    /* Its full blocks stay known until they are reused. */
+    const int64_t known = (int64_t)live->n + live->g;
+    rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
+    rg_replica_release(r, live);
+    r->load_tokens += live->c;
+    live->c = 0;
+    live->state = RG_LIVE_PREEMPTED;
+    live->preemptions++;
+    r->result->preemptions++;
+    r->preempted_now = true;
+    rg_queue_push_front(r->arena, &r->waiting, live, &r->failed);
+}
+
+void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position)
+{
+    rg_live *live = r->running[position];
+    leave_running(r, position);
+    live->swapped = live->kv.held;
+    r->held_tokens -= rg_kv_resident(&r->rules->rule, live->c);
+    rg_kv_release(&r->pool, &live->kv);
+    live->room = 0;
+    live->state = RG_LIVE_SWAPPED;
+    live->preemptions++;
+    r->result->preemptions++;
+    r->result->swapped_blocks += live->swapped;
+    r->preempted_now = true;
+    batch->extra_s += (double)live->swapped * r->pool.block_tokens * r->rules->kv_bytes_per_token /
+                      r->rules->host_bytes_per_s;
+    rg_queue_push_front(r->arena, &r->swapped, live, &r->failed);
+}
+
+void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k)
+{
+    const int32_t past = live->c, length = live->n + live->gs;
+    const int64_t drafts = r->rules->speculation.drafts;
+    const bool decode = live->gs > 0 && past == length - 1;
+    bool emits;
+    if (decode) {
+        const int64_t resident = rg_kv_resident(&r->rules->rule, past);
+        batch->decodes++;
+        batch->kv_sum += (double)resident;
+        batch->kv_max = (double)resident > batch->kv_max ? (double)resident : batch->kv_max;
+        batch->recompute_tokens += past;
+        k = 1 + drafts;
+        emits = true;
+    } else {
+        rg_chunk *chunk = &batch->chunks[batch->chunk_count++];
+        chunk->new_tokens = k;
+        chunk->past_tokens = rg_kv_resident(&r->rules->rule, past);
+        batch->prefill_tokens += k;
+        emits = past + k == length;
+        if (past < live->peak) {
+            const int64_t again = (past + k < live->peak ? past + k : live->peak) - past;
+            live->recomputed += (int32_t)again;
+            r->result->recomputed_tokens += again;
+        }
+        if (live->tier_hits > 0) {
+            const double bytes =
+                (double)live->tier_hits * r->pool.block_tokens * r->rules->kv_bytes_per_token;
+            const double rate = r->rules->tier.bytes_per_s > 0 ? r->rules->tier.bytes_per_s
+                                                               : r->rules->host_bytes_per_s;
+            batch->extra_s += bytes / rate;
+            r->result->tier_hit_tokens += (int64_t)live->tier_hits * r->pool.block_tokens;
+            live->tier_hits = 0;
+        }
+    }
+    batch->entries[batch->count++] = (rg_entry){live, (int32_t)k, emits, !decode};
+    batch->tokens += k;
+    r->load_tokens -= k;
+    r->held_tokens +=
+        rg_kv_resident(&r->rules->rule, past + k) - rg_kv_resident(&r->rules->rule, past);
+    live->c = (int32_t)(past + k);
+    if (live->c > live->peak)
+        live->peak = live->c;
+    if (emits && drafts == 0)
+        live->gs++;
+    if (live->kv.shareable && !r->late_names &&
+        live->c / r->pool.block_tokens > live->kv.registered) {
+        const int64_t known = (int64_t)live->n + live->g;
+        rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
+    }
+}
+
+/* ---- cost of a step */
+
+static double ask(const rg_replica *r, const rg_pass *pass)
+{
+    return r->step->step_time(r->step->context, pass).v;
+}
+
+static double ask_decode(const rg_replica *r, int64_t decodes, double mean)
+{
+    const rg_pass pass = {.decodes = decodes,
+                          .tokens_per_decode = 1 + r->rules->speculation.drafts,
+                          .decode_kv_tokens = mean * (double)decodes,
+                          .decode_kv_max = mean};
+    return ask(r, &pass);
+}
+
+/* Grid of mean lengths: every 16 tokens up to 256, then 16 to the octave. */
+enum { GRID_LINEAR = 16, GRID_STEP = 16, GRID_NODES = GRID_LINEAR + 16 * 24 };
+
+static double grid_node(int i)
+{
+    if (i <= GRID_LINEAR)
+        return (double)i * GRID_STEP;
+    const int octave = (i - GRID_LINEAR) / 16, part = (i - GRID_LINEAR) % 16;
+    return ldexp(256.0 * (1 + part / 16.0), octave);
+}
+
+static int grid_index(double mean)
+{
+    if (mean < GRID_LINEAR * GRID_STEP)
+        return (int)(mean / GRID_STEP);
+    int exponent;
+    const double fraction = frexp(mean / 256, &exponent); /* mean/256 = fraction * 2^exponent */
+    const int index = GRID_LINEAR + (exponent - 1) * 16 + (int)((fraction * 2 - 1) * 16);
+    return index < GRID_NODES - 1 ? index : GRID_NODES - 2;
+}
+
+static double decode_cost(rg_replica *r, int64_t decodes, double mean)
+{
+    if (!r->step->costly || decodes >= r->grid_room)
+        return ask_decode(r, decodes, mean);
+    double **row = &r->grid[decodes];
+    if (!*row) {
+        *row = RG_NEW(r->arena, double, GRID_NODES, &r->failed);
+        if (!*row)
+            return ask_decode(r, decodes, mean);
+    }
+    const int i = grid_index(mean);
+    for (int j = i; j <= i + 1; j++)
+        if ((*row)[j] == 0)
+            (*row)[j] = ask_decode(r, decodes, grid_node(j));
+    const double a = grid_node(i), b = grid_node(i + 1);
+    return (*row)[i] + ((*row)[i + 1] - (*row)[i]) * (mean - a) / (b - a);
+}
+
+static double skewed(rg_replica *r, int64_t decodes, double sum, double most)
+{
+    const double skew = r->constants->attention_skew, mean = sum / (double)decodes;
+    if (skew == 0 || most <= mean)
+        return 0;
+    return skew * (decode_cost(r, decodes, most) - decode_cost(r, decodes, mean));
+}
+
+/* Early layers whose KV is not kept are computed again for all earlier tokens of the sequence. */
+static double recompute_cost(rg_replica *r, double tokens)
+{
+    const double ratio = r->rules->recompute_layers_ratio;
+    if (ratio <= 0 || tokens <= 0)
+        return 0;
+    const rg_chunk chunk = {.new_tokens = (int64_t)tokens};
+    const rg_pass pass = {.chunks = &chunk, .chunk_count = 1};
+    return ratio * ask(r, &pass);
+}
+
+static double batch_cost(rg_replica *r, const rg_batch *b)
+{
+    double time;
+    if (b->chunk_count == 0) {
+        time = decode_cost(r, b->decodes, b->kv_sum / (double)b->decodes);
+    } else {
+        const rg_pass pass = {.chunks = b->chunks,
+                              .chunk_count = b->chunk_count,
+                              .decodes = b->decodes,
+                              .tokens_per_decode = 1 + r->rules->speculation.drafts,
+                              .decode_kv_tokens = b->kv_sum,
+                              .decode_kv_max = b->decodes ? b->kv_sum / (double)b->decodes : 0};
+        time = ask(r, &pass);
+    }
+    if (b->decodes > 0) {
+        time += skewed(r, b->decodes, b->kv_sum, b->kv_max);
+        const rg_speculation *s = &r->rules->speculation;
+        if (s->drafts > 0)
+            time += (double)s->drafts * s->draft_time_ratio *
+                    decode_cost(r, b->decodes, b->kv_sum / (double)b->decodes);
+    }
+    time += recompute_cost(r, b->recompute_tokens);
+    return time * r->constants->kernel_scale + b->extra_s + r->constants->step_overhead_s +
+           r->constants->per_sequence_s * (double)b->count;
+}
+
+/* ---- a step ends */
+
+static void gap_flush(rg_replica *r, double gap, int64_t *same)
+{
+    if (*same > 0)
+        rg_sample_add(&r->result->gap, gap, *same);
+    *same = 0;
+}
+
+/* Accepted drafts come one after the other, so their number is geometric, cut at the drafts. */
+static int32_t accepted(rg_replica *r)
+{
+    const rg_speculation *s = &r->rules->speculation;
+    int32_t count = 0;
+    while (count < s->drafts && rg_rng_real(&r->rng) < s->acceptance)
+        count++;
+    r->result->drafts += s->drafts;
+    r->result->accepted_drafts += count;
+    return count;
+}
+
+static void verified(rg_replica *r, rg_live *live)
+{
+    const int32_t room = live->o - live->g, got = 1 + accepted(r);
+    const int32_t before = live->c;
+    live->g += got < room ? got : room;
+    live->gs = live->g;
+    live->c = live->n + live->g - 1;
+    live->peak = live->c;
+    r->held_tokens +=
+        rg_kv_resident(&r->rules->rule, live->c) - rg_kv_resident(&r->rules->rule, before);
+    r->load_tokens += before - live->c;
+}
+
+static void remove_waiting(rg_queue *q, const rg_live *live)
+{
+    for (int64_t i = 0; i < q->count; i++) {
+        if (rg_queue_at(q, i) != live)
+            continue;
+        rg_queue_remove(q, i);
+        return;
+    }
+}
+
+static void finish(rg_replica *r, const rg_batch *batch, double time_s)
+{
+    int kept = 0;
+    for (int i = 0; i < r->running_count; i++)
+        if (!r->running[i]->finished)
+            r->running[kept++] = r->running[i];
+    r->running_count = kept;
+    r->composition++;
+    for (int i = 0; i < batch->count; i++) {
+        rg_live *live = batch->entries[i].live;
+        if (!live->finished)
+            continue;
+        if (live->state == RG_LIVE_PREEMPTED)
+            remove_waiting(&r->waiting, live);
+        if (r->role == RG_ROLE_PREFILL && live->g < (int32_t)live->request.output_tokens) {
+            rg_fleet_prefilled(r->fleet, r, live, time_s);
+            continue;
+        }
+        if (r->policy->release)
+            r->policy->release(r, live);
+        else
+            rg_replica_release(r, live);
+        rg_fleet_finished(r->fleet, r, live, time_s);
+    }
+}
+
+static void complete(rg_replica *r, const rg_batch *batch, double time_s)
+{
+    double gap = 0;
+    int64_t same = 0;
+    bool any = false;
+    const bool speculative = r->rules->speculation.drafts > 0;
+    for (int i = 0; i < batch->count; i++) {
+        const rg_entry *e = &batch->entries[i];
+        rg_live *live = e->live;
+        if (r->late_names && live->kv.shareable)
+            rg_kv_register(&r->pool, &live->kv, live->c);
+        if (!e->emits)
+            continue;
+        if (speculative && live->g > 0) {
+            verified(r, live);
+        } else {
+            live->g++;
+            if (speculative)
+                live->gs = live->g;
+        }
+        if (live->last_token_s < 0) {
+            live->first_token_s = time_s;
+        } else {
+            const double own = time_s - live->last_token_s;
+            if (own != gap)
+                gap_flush(r, gap, &same);
+            gap = own;
+            same++;
+        }
+        live->last_token_s = time_s;
+        live->finished = live->g == live->o;
+        any |= live->finished;
+    }
+    gap_flush(r, gap, &same);
+    r->last_emitted = batch->composition;
+    if (any)
+        finish(r, batch, time_s);
+}
+
+/* ---- a step is decided */
+
+static void account(rg_replica *r, double duration, int64_t sequences)
+{
+    rg_serve_result *out = r->result;
+    const int32_t used = rg_kv_used(&r->pool);
+    out->busy_s += duration;
+    out->batch_time += duration * (double)sequences;
+    out->waiting_time += duration * (double)r->waiting.count;
+    out->most_blocks = used > out->most_blocks ? used : out->most_blocks;
+    out->most_waiting = r->waiting.count > out->most_waiting ? r->waiting.count : out->most_waiting;
+    if (r->rules->reservation != RG_RESERVE_PAGED) {
+        const double taken = (double)(r->extent_total - r->extent_free);
+        if (taken > 0)
+            out->internal_time += duration * (1 - (double)r->held_tokens / taken);
+        out->external_time += duration * rg_extent_fragmentation(r);
+        out->kv_time += duration * taken / r->pool.block_tokens;
+        return;
+    }
+    out->kv_time += duration * (double)used;
+    const double space = (double)used * r->pool.block_tokens;
+    /* Shared blocks hold tokens of several requests, so the stored tokens can exceed the space. */
+    if (space > (double)r->held_tokens)
+        out->internal_time += duration * (1 - (double)r->held_tokens / space);
+}
+
+static bool decide(rg_replica *r, double now)
+{
+    rg_batch *b = &r->flights[r->in_flight];
+    b->count = b->chunk_count = 0;
+    b->decodes = b->tokens = b->prefill_tokens = 0;
+    b->kv_sum = b->kv_max = b->extra_s = b->recompute_tokens = 0;
+    r->preempted_now = false;
+    r->policy->build(r, b);
+    if (b->count == 0)
+        return false;
+    b->start_s = now > r->last_end_s ? now : r->last_end_s;
+    const double duration = batch_cost(r, b);
+    b->end_s = r->last_end_s = b->start_s + duration;
+    for (int i = 0, chunk = 0; chunk < b->chunk_count; i++) {
+        rg_live *live = b->entries[i].live;
+        if (!b->entries[i].chunk)
+            continue;
+        chunk++;
+        if (live->scheduled_s < 0)
+            live->scheduled_s = b->start_s;
+        live->last_chunk_s = b->start_s;
+    }
+    b->composition = b->chunk_count == 0 && b->count == r->running_count ? r->composition : 0;
+    r->in_flight++;
+    r->steps++;
+    r->result->steps++;
+    r->result->prefill_tokens += b->prefill_tokens;
+    account(r, duration, b->count);
+    rg_fleet_moment(r->fleet, r, b);
+    return true;
+}
+
+/* ---- many equal steps at once */
+
+/* While all running requests decode and nothing can join, steps differ only in lengths. Returns
+ * how many of them may be taken before one finishes. Fills the buckets: who needs a block when. */
+static int32_t equal_steps(rg_replica *r)
+{
+    int32_t steps = r->pool.block_tokens;
+    for (int i = 0; i < r->running_count; i++) {
+        const rg_live *live = r->running[i];
+        const int32_t left = live->o - live->gs;
+        steps = left < steps ? left : steps;
+    }
+    for (int32_t s = 0; s < steps; s++)
+        r->bucket_head[s] = -1;
+    for (int i = r->running_count - 1; steps > 0 && i >= 0; i--) {
+        const int32_t until = r->running[i]->room - r->running[i]->c;
+        if (until >= steps)
+            continue;
+        r->bucket_next[i] = r->bucket_head[until];
+        r->bucket_head[until] = i;
+    }
+    return steps;
+}
+
+/* Blocks for the requests of one bucket; false when they do not fit. */
+static bool extend(rg_replica *r, int32_t bucket)
+{
+    int32_t need = 0;
+    for (int32_t i = r->bucket_head[bucket]; i >= 0; i = r->bucket_next[i])
+        need++;
+    if (!rg_kv_fits(&r->pool, need))
+        return false;
+    for (int32_t i = r->bucket_head[bucket]; i >= 0; i = r->bucket_next[i]) {
+        rg_kv_take(&r->pool, &r->running[i]->kv, 1);
+        r->running[i]->room += r->pool.block_tokens;
+    }
+    return true;
+}
+
+static bool all_equal(const rg_replica *r)
+{
+    if (r->last_emitted != r->composition || r->in_flight != r->depth)
+        return false;
+    for (int i = 0; i < r->in_flight; i++)
+        if (r->flights[i].composition != r->composition)
+            return false;
+    return true;
+}
+
+static void skip_equal(rg_replica *r)
+{
+    if (!r->policy->skippable || r->rules->speculation.drafts > 0 || r->rules->rule.window > 0 ||
+        r->rules->rule.keep_ratio > 0 || r->rules->recompute_layers_ratio > 0)
+        return;
+    if (r->wake_s < r->until_s)
+        r->until_s = r->wake_s;
+    const double unwatched = rg_fleet_unwatched(r->fleet, r);
+    if (unwatched < r->until_s)
+        r->until_s = unwatched;
+    while (r->flights[0].end_s < r->until_s && all_equal(r)) {
+        const int32_t most = equal_steps(r);
+        const int64_t n = r->running_count;
+        rg_batch *last = &r->flights[r->in_flight - 1];
+        double token_s = r->running[0]->last_token_s;
+        double sum = last->kv_sum, longest = last->kv_max;
+        const double fixed =
+            r->constants->step_overhead_s + r->constants->per_sequence_s * (double)n;
+        int32_t taken = 0;
+        while (taken < most && r->flights[0].end_s < r->until_s && extend(r, taken)) {
+            const double now = r->flights[0].end_s;
+            rg_sample_add(&r->result->gap, now - token_s, n);
+            token_s = now;
+            sum += (double)n;
+            longest += 1;
+            const double duration =
+                (decode_cost(r, n, sum / (double)n) + skewed(r, n, sum, longest)) *
+                    r->constants->kernel_scale +
+                fixed;
+            const double start = r->last_end_s;
+            if (r->depth == 2)
+                r->flights[0].end_s = r->flights[1].end_s;
+            last->start_s = start;
+            last->end_s = r->last_end_s = start + duration;
+            r->held_tokens += n;
+            account(r, duration, n);
+            taken++;
+        }
+        if (taken == 0)
+            return;
+        last->kv_sum = sum;
+        last->kv_max = longest;
+        for (int i = 0; i < n; i++) {
+            rg_live *live = r->running[i];
+            live->c += taken;
+            live->peak = live->c > live->peak ? live->c : live->peak;
+            live->g += taken;
+            live->gs += taken;
+            live->last_token_s = token_s;
+            if (live->kv.shareable)
+                rg_kv_register(&r->pool, &live->kv,
+                               live->c < live->n + live->g ? live->c : live->n + live->g);
+        }
+        r->load_tokens -= taken * n;
+        r->steps += taken;
+        r->result->steps += taken;
+    }
+}
+
+void rg_replica_step(rg_replica *r, double until_s)
+{
+    const double now = rg_replica_next(r);
+    r->now_s = now;
+    r->until_s = until_s;
+    r->wake_s = INFINITY;
+    if (r->in_flight > 0 && r->boundary_s <= now) {
+        rg_batch done = r->flights[0];
+        r->flights[0] = r->flights[1];
+        r->flights[1] = done;
+        r->in_flight--;
+        complete(r, &r->flights[1], now);
+    }
+    while (r->in_flight < r->depth && decide(r, now))
+        ;
+    /* Nothing runs and the head cannot start: it never will. */
+    while (r->in_flight == 0 && r->running_count == 0 && r->waiting.count > 0 && r->sending == 0 &&
+           isinf(r->wake_s)) {
+        rg_replica_refuse(r, rg_queue_pop(&r->waiting));
+        while (r->in_flight < r->depth && decide(r, now))
+            ;
+    }
+    if (r->in_flight > 0)
+        skip_equal(r);
+    r->boundary_s = r->in_flight > 0 ? r->flights[0].end_s : INFINITY;
+    r->failed.status = r->failed.status ? r->failed.status : r->pool.failed.status;
+}

@@ -1,0 +1,225 @@
+/* serve/replica.h: one replica: its requests, its KV memory, its steps. Private to serve/.
+ *
+ * Reads serve/serve.h. replica.c owns time and the life of a request; sched_*.c decide what a step
+ * holds. One rule covers prefill, decode and resume: a request of n prompt tokens with gs tokens
+ * generated or in flight has length L = n + gs and computes up to L; the step that gets there emits
+ * a token.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_SERVE_REPLICA_H
+#define RG_SERVE_REPLICA_H
+
+#include "serve/serve.h"
+
+typedef struct rg_live rg_live;
+struct rg_live {
+    int32_t n, o;     /* prompt and output tokens */
+    int32_t g, gs;    /* emitted; emitted or in flight */
+    int32_t c;        /* computed, at schedule time */
+    int32_t peak;     /* most ever computed */
+    int32_t room;     /* tokens that its blocks hold */
+    uint8_t state;    /* rg_live_state */
+    uint8_t finished; /* last token is out */
+    uint8_t arrived;  /* KV from elsewhere is here */
+    uint8_t reserved; /* holds a reservation that is not blocks */
+    double last_token_s;
+    rg_kv_seq kv;
+    int32_t priority;
+    int32_t preemptions, recomputed, cached;
+    int32_t swapped; /* blocks in host memory */
+    int32_t tier_hits;
+    int64_t extent, extent_size; /* contiguous reservation */
+    int64_t order;               /* of arrival */
+    double scheduled_s, last_chunk_s, first_token_s, ready_s;
+    rg_request request; /* segments are its own copy */
+    rg_segment *segments;
+    int32_t segment_room;
+    rg_live *holder; /* keeps its memory on the prefill side */
+    int32_t source;  /* prefill replica that holds its KV until it is sent */
+    rg_live *link;
+};
+
+typedef enum rg_live_state {
+    RG_LIVE_WAITING,
+    RG_LIVE_RUNNING,
+    RG_LIVE_PREEMPTED, /* waits again, nothing in memory */
+    RG_LIVE_SWAPPED,   /* waits, blocks in host memory */
+    RG_LIVE_REMOTE,    /* waits for KV from a prefill replica */
+} rg_live_state;
+
+/** Waiting requests: first come first served, or least (priority, arrival) first. */
+typedef struct rg_queue {
+    rg_live **items;
+    int64_t room, head, count; /* ring of a power of two; a heap when by_priority */
+    bool by_priority;
+} rg_queue;
+
+typedef struct rg_entry {
+    rg_live *live;
+    int32_t k;
+    bool emits, chunk; /* chunk: of a prompt (or of a resume), not a decode */
+} rg_entry;
+
+/** What one step computes. */
+typedef struct rg_batch rg_batch;
+struct rg_batch {
+    rg_entry *entries;
+    rg_chunk *chunks;
+    int count, chunk_count;
+    int64_t decodes, tokens, prefill_tokens;
+    double kv_sum, kv_max, recompute_tokens;
+    double extra_s; /* swaps, loads */
+    double start_s, end_s;
+    int64_t composition; /* number of the set of running requests, when all decode; else 0 */
+};
+
+typedef struct rg_replica rg_replica;
+
+/** A scheduler: fills replica->batch from running and waiting. */
+typedef struct rg_policy {
+    void (*build)(rg_replica *replica, rg_batch *batch);
+    /* A request is done; NULL: its memory is freed at once. */
+    void (*release)(rg_replica *replica, rg_live *live);
+    bool skippable; /* running requests that all decode go on so until something changes */
+} rg_policy;
+
+typedef enum rg_role { RG_ROLE_BOTH, RG_ROLE_PREFILL, RG_ROLE_DECODE } rg_role;
+
+/** The fleet that a replica is part of. */
+typedef struct rg_fleet rg_fleet;
+
+struct rg_replica {
+    rg_arena *arena;
+    rg_fleet *fleet;
+    const rg_engine_rules *rules;
+    const rg_engine_constants *constants;
+    const rg_policy *policy;
+    const rg_step_model *step;
+    rg_serve_result *result;
+    rg_role role;
+    int number;
+    rg_kv_pool pool, tier;
+    bool has_tier;
+    rg_live **running; /* in order of admission */
+    int running_count, room;
+    rg_queue waiting, swapped;
+    rg_batch flights[2];
+    int in_flight, depth;
+    double boundary_s; /* end of the oldest step in flight; INFINITY when idle */
+    double last_end_s;
+    int64_t composition, last_emitted;
+    int64_t held_tokens; /* tokens stored by those that hold memory */
+    int64_t load_tokens; /* still to be computed and generated: for routers */
+    int64_t steps;
+    bool preempted_now;
+    double now_s;   /* of the step that is being decided */
+    double until_s; /* next thing from outside */
+    int sending;    /* requests whose KV is still here while it is sent elsewhere */
+    /* cost of decode steps on a grid of lengths, filled on demand */
+    double **grid;
+    int64_t grid_room;
+    /* contiguous reservations: free extents by address */
+    struct rg_extent *extents;
+    int extent_count, extent_room;
+    int64_t extent_total, extent_free;
+    double token_ratio;   /* SGLang */
+    struct rg_kept *kept; /* static batches: memory of members that are done */
+    int kept_count;
+    bool late_names;                    /* blocks are named when computed, not when scheduled */
+    int32_t *bucket_head, *bucket_next; /* event skipping: who needs a block at which step */
+    rg_rng rng;
+    double born_s, died_s, last_moment_s;
+    bool draining, dead;
+    double wake_s; /* something waits for this time (KV on its way) */
+    rg_err failed;
+};
+
+rg_status rg_replica_start(rg_replica *replica, rg_arena *arena, const rg_engine_rules *rules,
+                           const rg_engine_constants *constants, const rg_step_model *step,
+                           rg_serve_result *result, rg_err *err);
+/** A request reaches the queue at that time. */
+void rg_replica_arrive(rg_replica *replica, rg_live *live, double time_s);
+/** The next moment at which the replica does something, INFINITY when idle. */
+static inline double rg_replica_next(const rg_replica *replica)
+{
+    return replica->in_flight > 0 || replica->boundary_s < replica->wake_s ? replica->boundary_s
+                                                                           : replica->wake_s;
+}
+/** Do what is due at rg_replica_next; nothing from outside comes before until_s. */
+void rg_replica_step(rg_replica *replica, double until_s);
+
+/* ---- for schedulers */
+
+/** Blocks (or tokens' worth of them) that a sequence of so many tokens takes. */
+static inline int64_t rg_replica_blocks(const rg_replica *r, int64_t tokens)
+{
+    if (r->rules->rule.window > 0 || r->rules->rule.keep_ratio > 0)
+        tokens = rg_kv_resident(&r->rules->rule, tokens);
+    return (tokens + r->pool.block_tokens - 1) / r->pool.block_tokens;
+}
+/** Put work of k tokens for a request into the step; its memory is already there. */
+void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k);
+/** Hold blocks for so many tokens; false when they do not fit beside `spare` free ones. */
+bool rg_replica_hold(rg_replica *r, rg_live *live, int64_t tokens, int64_t spare);
+/** Move the head of waiting into running. */
+void rg_replica_admit(rg_replica *r, rg_live *live);
+/** Take a request out of running (by position), free its memory, let it wait at the front. */
+void rg_replica_preempt(rg_replica *r, int position);
+/** The same, its blocks copied to host memory. */
+void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position);
+/** Free the memory of a request. */
+void rg_replica_release(rg_replica *r, rg_live *live);
+/** Cached tokens at its start, made its own; *blocked when they and `tokens` do not fit. */
+int64_t rg_replica_reuse(rg_replica *r, rg_live *live, int64_t need_tokens, int64_t spare,
+                         bool *blocked);
+/** The head of waiting can never run: refuse it. */
+void rg_replica_refuse(rg_replica *r, rg_live *live);
+
+/** A request is scheduled for the first time or again, with so many tokens found in the cache. */
+void rg_replica_scheduled(rg_replica *r, rg_live *live, int64_t cached);
+
+typedef struct rg_kept {
+    rg_kv_seq kv;
+    int64_t extent, extent_size;
+    bool reserved;
+    int32_t c;
+} rg_kept;
+
+rg_live *rg_queue_head(const rg_queue *q);
+rg_live *rg_queue_pop(rg_queue *q);
+void rg_queue_push(rg_arena *arena, rg_queue *q, rg_live *live, rg_err *err);
+void rg_queue_push_front(rg_arena *arena, rg_queue *q, rg_live *live, rg_err *err);
+rg_live *rg_queue_at(const rg_queue *q, int64_t i);
+void rg_queue_remove(rg_queue *q, int64_t i);
+/** Is a to be served before b. */
+static inline bool rg_live_before(const rg_live *a, const rg_live *b)
+{
+    return a->priority != b->priority ? a->priority < b->priority : a->order < b->order;
+}
+
+/* contiguous memory (extent.c) */
+typedef struct rg_extent {
+    int64_t at, size;
+} rg_extent;
+bool rg_extent_take(rg_replica *r, rg_live *live, int64_t tokens);
+void rg_extent_give(rg_replica *r, rg_live *live);
+/** Share of free memory that the largest free extent does not cover. */
+double rg_extent_fragmentation(const rg_replica *r);
+
+/* what the fleet is told */
+void rg_fleet_finished(rg_fleet *fleet, rg_replica *r, rg_live *live, double time_s);
+void rg_fleet_prefilled(rg_fleet *fleet, rg_replica *r, rg_live *live, double time_s);
+/** First schedule: prompt tokens looked up and found in the cache. */
+void rg_fleet_looked_up(rg_fleet *fleet, rg_replica *r, const rg_live *live);
+void rg_fleet_refused(rg_fleet *fleet, rg_replica *r, rg_live *live);
+/** Until when equal steps may be skipped without an observer missing something. */
+double rg_fleet_unwatched(const rg_fleet *fleet, const rg_replica *r);
+void rg_fleet_moment(rg_fleet *fleet, rg_replica *r, const rg_batch *batch);
+/** Memory for KV of a request on its way is held: start sending; gives the time of arrival. */
+double rg_fleet_send(rg_fleet *fleet, rg_replica *r, rg_live *live, double time_s);
+
+extern const rg_policy rg_policy_vllm1, rg_policy_vllm0, rg_policy_vllm0_chunked,
+    rg_policy_vidur_vllm, rg_policy_sarathi, rg_policy_orca, rg_policy_static, rg_policy_trt,
+    rg_policy_trt_max, rg_policy_sglang;
+
+#endif
