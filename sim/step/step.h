@@ -1,6 +1,10 @@
 /* step/step.h: one pass of a model on a parallel arrangement of devices, split by cause.
  *
  * Reads kernel, net, model, hw. Used by estimate, serve, plan and train.
+ *
+ *   device = sum over operators of count x kernel time, + communication that no compute hides
+ *   total  = device + gap + host            (host work waits for the device)
+ *          = max(device + gap, host)        (asynchronous scheduling)
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_STEP_STEP_H
@@ -9,27 +13,46 @@
 #include "hw/cluster.h"
 #include "kernel/kernel.h"
 #include "model/pass.h"
+#include "net/coll.h"
 
-/** How the model is spread. All 1 = one device. */
+/** How the model is spread. All 1 = one device; 0 counts as 1. Ranks are laid out tp innermost,
+ * then cp, pp, dp, so that the most talkative neighbours share a scale-up domain. */
 typedef struct rg_parallel {
     int64_t tp, pp, ep, cp, dp;
     bool attention_dp;      /* attention data-parallel over the tp group (DeepSeek style) */
     bool sequence_parallel; /* reduce-scatter + all-gather in place of all-reduce */
-    int64_t pp_interleave, micro_batches;
+    int64_t pp_interleave;  /* model chunks of a stage (training) */
+    int64_t micro_batches;  /* of a pass over the pipeline; 0 = pp */
+    /* further choices; all 0 is the usual */
+    bool cp_all_gather;        /* cp: gather K and V instead of passing them round a ring */
+    bool ep_all_to_all;        /* attention_dp or ep over dp: dispatch and combine by all-to-all
+                                  instead of all-gather and reduce-scatter */
+    int64_t expert_replicas;   /* extra copies of the busiest experts, over all ranks */
+    double capacity_factor;    /* MoE: room of an expert over its even share; 0 = no limit */
+    bool capacity_drop;        /* tokens beyond it are dropped; else all are padded up to it */
+    const double *expert_load; /* [experts] share of the rows of each; NULL: formats' moe_skew */
+    int64_t expert_load_count;
 } rg_parallel;
 
 /** Engine constants: parameters of a serving engine, in a YAML, each with its meaning and source.
  */
 typedef struct rg_engine {
-    const char *name;       /* "vllm", "sglang", "trtllm" */
-    double step_overhead_s; /* host work per step that is not hidden */
-    double per_sequence_s;  /* host work per sequence in the step */
-    double overlap_ratio;   /* share of communication hidden behind compute, 0..1 */
-    bool async_scheduling;
-    bool cuda_graphs;
+    const char *name;          /* "vllm", "sglang", "trtllm" */
+    double step_overhead_s;    /* host work per step that is not hidden */
+    double per_sequence_s;     /* host work per sequence in the step */
+    double overlap_ratio;      /* share of communication hidden behind compute, 0..1 */
+    bool async_scheduling;     /* the next step is scheduled while this one runs */
+    bool cuda_graphs;          /* decode steps are replayed; else every kernel is launched */
     double memory_utilisation; /* share of device memory that the engine may take */
     double reserve_bytes;      /* context, graphs, fragmentation */
     int64_t max_batched_tokens, max_sequences, block_tokens;
+    const char *title, *path, *note;
+    double device_gap_s;         /* device idle between two steps, even when host work is hidden */
+    double launch_s;             /* host time to launch one kernel outside a graph */
+    double graph_kernel_s;       /* taken off each kernel's start-up inside a graph */
+    rg_coll_library collectives; /* all-reduce kernels: the engine's own, or the library's */
+    const rg_named_figure *figures; /* every constant with its source */
+    int figure_count;
 } rg_engine;
 
 typedef struct rg_step_time {
@@ -82,5 +105,9 @@ rg_status rg_step_memory_of(rg_step_context *context, int64_t sequences, double 
 
 /** Engine constants by name ("vllm") or path; YAML under hw/engines. */
 rg_status rg_engine_load(rg_arena *arena, const char *name_or_path, rg_engine *out, rg_err *err);
+/** The same from a document that is read already. */
+rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err *err);
+/** No host work and all of the memory: the bare device. */
+rg_engine rg_engine_ideal(void);
 
 #endif
