@@ -8,6 +8,7 @@
 /* One row a command; the order is that of the help. */
 extern const rg_command rg_cmd_check;
 extern const rg_command rg_cmd_estimate;
+extern const rg_command rg_cmd_guard;
 extern const rg_command rg_cmd_help;
 extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
@@ -17,6 +18,8 @@ const rg_command *const rg_commands[] = {
     /* answer */
     &rg_cmd_estimate,
     &rg_cmd_noc,
+    /* measure */
+    &rg_cmd_guard,
     /* data */
     &rg_cmd_check,
     &rg_cmd_list,

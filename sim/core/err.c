@@ -44,7 +44,12 @@ int rg_status_exit_code(rg_status status)
     case RG_ERR_NO:
         return 1;
     case RG_ERR_DEVICE:
+    case RG_ERR_UNSURE:
         return 3;
+    case RG_ERR_APART:
+        return 4;
+    case RG_ERR_SKIP:
+        return 77;
     default:
         return 2;
     }

@@ -17,6 +17,9 @@ typedef enum rg_status {
     RG_ERR_MODEL,  /* asked for something that the model does not hold for or cannot do */
     RG_ERR_NO,     /* the answer is no: limits not met, verdict failed */
     RG_ERR_DEVICE, /* no device, no permission, broken driver */
+    RG_ERR_UNSURE, /* no answer: what was measured does not decide (guard --strict) */
+    RG_ERR_APART,  /* no answer: nothing to compare with, or not alike (guard) */
+    RG_ERR_SKIP,   /* nothing was done, as the run says that it had no device */
 } rg_status;
 
 /** Place in a file; line and column from 1, 0 when unknown; file NULL when there is none. */
@@ -49,7 +52,8 @@ static inline rg_status rg_status_of(rg_status status)
 /** "file:line:column: text" into out, cut to size. */
 void rg_err_format(const rg_err *err, char *out, int size);
 
-/** Exit code for a status: 0 fine, 1 the answer is no, 2 usage or input, 3 device. */
+/** Exit code for a status: 0 fine, 1 the answer is no, 2 usage or input, 3 device or unsure, 4 apart,
+ * 77 skipped. */
 int rg_status_exit_code(rg_status status);
 
 #define RG_NOWHERE ((rg_pos){0})

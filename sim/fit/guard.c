@@ -11,7 +11,8 @@
 
 #include "roofline/roofline.h"
 
-/* A clock lower by this much is another clock class: the run was held down, or the baseline was not. */
+/* A clock lower by this much is another clock class: the run was held down, or the baseline was
+ * not. */
 static const double rg_clock_class = 0.03;
 
 const char *rg_verdict_name(rg_verdict_kind kind)
@@ -50,7 +51,8 @@ static rg_status rg_say(rg_judge *j, rg_verdict *v, rg_verdict_kind kind, const 
     return v->reason == NULL ? RG_ERR_LIMIT : RG_OK;
 }
 
-static rg_status rg_warn(rg_judge *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static rg_status rg_warn(rg_judge *j, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static rg_status rg_warn(rg_judge *j, const char *format, ...)
 {
@@ -73,7 +75,8 @@ static rg_status rg_warn(rg_judge *j, const char *format, ...)
     return RG_OK;
 }
 
-/* Limits ---------------------------------------------------------------------------------------- */
+/* Limits ----------------------------------------------------------------------------------------
+ */
 
 static void rg_limit_over(double *into, double from)
 {
@@ -103,7 +106,8 @@ static rg_limits rg_judge_limits(const rg_judge *j, const rg_verdict *v, const r
     return l;
 }
 
-/* Comparable? ----------------------------------------------------------------------------------- */
+/* Comparable? -----------------------------------------------------------------------------------
+ */
 
 static bool rg_both_differ(const char *a, const char *b)
 {
@@ -148,18 +152,20 @@ static const char *rg_whole_apart(rg_judge *j)
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
         if (checks[i].differ && (across & checks[i].bit) == 0)
-            return rg_arena_printf(j->arena, j->err,
-                                   "%s of the run is '%s', of the baseline '%s'; measure a baseline "
-                                   "there, or compare with --across %s",
-                                   checks[i].what, checks[i].run, checks[i].base, checks[i].what);
+            return rg_arena_printf(
+                j->arena, j->err,
+                "%s of the run is '%s', of the baseline '%s'; measure a baseline "
+                "there, or compare with --across %s",
+                checks[i].what, checks[i].run, checks[i].base, checks[i].what);
     return NULL;
 }
 
 static const char *rg_one_apart(rg_judge *j, const rg_run_entry *e, const rg_base_entry *b)
 {
     if (rg_both_differ(e->cache, b->cache) && (j->options->across & RG_ACROSS_CACHE) == 0)
-        return rg_arena_printf(j->arena, j->err, "the cache was %s in the run and %s in the baseline",
-                               e->cache, b->cache);
+        return rg_arena_printf(j->arena, j->err,
+                               "the cache was %s in the run and %s in the baseline", e->cache,
+                               b->cache);
     const char *ru = e->rate_unit == NULL ? "" : e->rate_unit,
                *bu = b->rate_unit == NULL ? "" : b->rate_unit;
     if (strcmp(ru, bu) != 0)
@@ -168,14 +174,15 @@ static const char *rg_one_apart(rg_judge *j, const rg_run_entry *e, const rg_bas
     return NULL;
 }
 
-/* Efficiency ------------------------------------------------------------------------------------ */
+/* Efficiency ------------------------------------------------------------------------------------
+ */
 
 static bool rg_entry_type(const char *dtype, rg_dtype *out)
 {
     static const struct {
         const char *name;
         rg_dtype type;
-    } spelled[] = {{"float", RG_FP32},   {"float32", RG_FP32}, {"half", RG_FP16},
+    } spelled[] = {{"float", RG_FP32},   {"float32", RG_FP32},  {"half", RG_FP16},
                    {"float16", RG_FP16}, {"bfloat16", RG_BF16}, {"double", RG_FP64},
                    {"float64", RG_FP64}};
     for (size_t i = 0; i < sizeof spelled / sizeof spelled[0]; i++)
@@ -215,8 +222,8 @@ static rg_status rg_judge_rules(rg_judge *j, int i, bool *broken)
     if (e->wrong != NULL)
         return rg_say(j, v, RG_REGRESSED, "the result is wrong: %s", e->wrong);
     if (!isnan(l->max_registers) && e->registers > l->max_registers)
-        return rg_say(j, v, RG_REGRESSED, "%.0f registers a thread, the limit is %.0f", e->registers,
-                      l->max_registers);
+        return rg_say(j, v, RG_REGRESSED, "%.0f registers a thread, the limit is %.0f",
+                      e->registers, l->max_registers);
     if (!isnan(l->max_spill_bytes) && e->spill_bytes > l->max_spill_bytes)
         return rg_say(j, v, RG_REGRESSED, "%.0f bytes spilled, the limit is %.0f", e->spill_bytes,
                       l->max_spill_bytes);
@@ -228,13 +235,15 @@ static rg_status rg_judge_rules(rg_judge *j, int i, bool *broken)
                       "DRAM moved %.3f times the bytes that the model needs, the limit is %.3f",
                       v->bytes_ratio, l->max_bytes_ratio);
     if (!isnan(l->min_efficiency) && v->efficiency_high < l->min_efficiency)
-        return rg_say(j, v, RG_REGRESSED, "efficiency %.1f %% (at most %.1f %%), the floor is %.1f %%",
+        return rg_say(j, v, RG_REGRESSED,
+                      "efficiency %.1f %% (at most %.1f %%), the floor is %.1f %%",
                       100 * v->efficiency, 100 * v->efficiency_high, 100 * l->min_efficiency);
     *broken = false;
     return RG_OK;
 }
 
-/* Verdicts -------------------------------------------------------------------------------------- */
+/* Verdicts --------------------------------------------------------------------------------------
+ */
 
 /* ln(cycles run / cycles baseline), NaN when a clock is unknown. */
 static double rg_cycles_shift(const rg_run_entry *e, const rg_base_entry *b, double change)
@@ -267,30 +276,34 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
     const double limit = log1p(v->tolerance);
     const double percent = 100 * v->change;
     if (e->throttled != NULL || b->throttled != NULL)
-        return rg_say(j, v, RG_INCONCLUSIVE, "%.1f %% slower, but the clock was held down (%s) in the %s",
-                      percent, e->throttled != NULL ? e->throttled : b->throttled,
+        return rg_say(j, v, RG_INCONCLUSIVE,
+                      "%.1f %% slower, but the clock was held down (%s) in the %s", percent,
+                      e->throttled != NULL ? e->throttled : b->throttled,
                       e->throttled != NULL ? "run" : "baseline");
     const double cycles = rg_cycles_shift(e, b, s.change);
     if (!isnan(cycles) && cycles <= limit) {
-        const double clock = e->clock_hz > 0 && b->clock_hz > 0 ? e->clock_hz / b->clock_hz - 1 : NAN;
+        const double clock =
+            e->clock_hz > 0 && b->clock_hz > 0 ? e->clock_hz / b->clock_hz - 1 : NAN;
         if (clock < -rg_clock_class && (j->options->across & RG_ACROSS_CLOCK) == 0)
-            return rg_say(j, v, RG_INCOMPARABLE,
-                          "%.1f %% slower in time but %+.1f %% in cycles: the clock was %.0f MHz, in "
-                          "the baseline %.0f MHz",
-                          percent, 100 * expm1(cycles), e->clock_hz / 1e6, b->clock_hz / 1e6);
-        return rg_say(j, v, RG_INCONCLUSIVE, "%.1f %% slower in time but %+.1f %% in cycles", percent,
-                      100 * expm1(cycles));
+            return rg_say(
+                j, v, RG_INCOMPARABLE,
+                "%.1f %% slower in time but %+.1f %% in cycles: the clock was %.0f MHz, in "
+                "the baseline %.0f MHz",
+                percent, 100 * expm1(cycles), e->clock_hz / 1e6, b->clock_hz / 1e6);
+        return rg_say(j, v, RG_INCONCLUSIVE, "%.1f %% slower in time but %+.1f %% in cycles",
+                      percent, 100 * expm1(cycles));
     }
     if (rg_modes_match(&v->run, &v->base, limit + 2 * s.error))
-        return rg_say(j, v, RG_INCONCLUSIVE,
-                      "the samples of the %s fall into two groups (%.0f %% are %.1f %% slower), and one "
-                      "matches the %s",
-                      v->run.modes > 1 ? "run" : "baseline",
-                      100 * (v->run.modes > 1 ? v->run.slow_share : v->base.slow_share),
-                      100 * ((v->run.modes > 1 ? v->run.mode[1] / v->run.mode[0]
-                                               : v->base.mode[1] / v->base.mode[0]) -
-                             1),
-                      v->run.modes > 1 ? "baseline" : "run");
+        return rg_say(
+            j, v, RG_INCONCLUSIVE,
+            "the samples of the %s fall into two groups (%.0f %% are %.1f %% slower), and one "
+            "matches the %s",
+            v->run.modes > 1 ? "run" : "baseline",
+            100 * (v->run.modes > 1 ? v->run.slow_share : v->base.slow_share),
+            100 * ((v->run.modes > 1 ? v->run.mode[1] / v->run.mode[0]
+                                     : v->base.mode[1] / v->base.mode[0]) -
+                   1),
+            v->run.modes > 1 ? "baseline" : "run");
     const double spread = fmax(isnan(v->run.dispersion) ? 0 : v->run.dispersion,
                                isnan(v->base.dispersion) ? 0 : v->base.dispersion);
     if (spread > j->limits[i].max_noise && v->change < spread)
@@ -299,16 +312,18 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
                       percent, 100 * spread, 100 * j->limits[i].max_noise);
     const bool assumed = v->run.assumed || v->base.assumed;
     if (!(p < j->options->alpha))
-        return rg_say(j, v, RG_INCONCLUSIVE,
-                      "%.1f %% slower is over the tolerance of %.1f %% but within the noise: error of "
-                      "the change %.2f %%%s, p %.2g over all kernels",
-                      percent, 100 * v->tolerance, 100 * s.error,
-                      assumed ? " (assumed, the file gives no spread)" : "", p);
+        return rg_say(
+            j, v, RG_INCONCLUSIVE,
+            "%.1f %% slower is over the tolerance of %.1f %% but within the noise: error of "
+            "the change %.2f %%%s, p %.2g over all kernels",
+            percent, 100 * v->tolerance, 100 * s.error,
+            assumed ? " (assumed, the file gives no spread)" : "", p);
     if (!assumed && v->run.low <= v->base.high)
         return rg_say(j, v, RG_INCONCLUSIVE,
                       "%.1f %% slower, but the 95 %% intervals of the medians overlap", percent);
-    return rg_say(j, v, RG_REGRESSED, "%.1f %% slower%s (95 %%: %+.1f to %+.1f %%), tolerance %.1f %%",
-                  percent, isnan(cycles) ? "" : ", in cycles as well", 100 * v->change_low,
+    return rg_say(j, v, RG_REGRESSED,
+                  "%.1f %% slower%s (95 %%: %+.1f to %+.1f %%), tolerance %.1f %%", percent,
+                  isnan(cycles) ? "" : ", in cycles as well", 100 * v->change_low,
                   100 * v->change_high, 100 * v->tolerance);
 }
 
@@ -329,13 +344,14 @@ static rg_status rg_judge_compared(rg_judge *j, int i, double p_slower, double p
         return rg_judge_slower(j, i, p_slower, s);
     if (v->change < -v->tolerance && p_faster < j->options->alpha && e->throttled == NULL &&
         b->throttled == NULL && !rg_modes_match(&v->base, &v->run, log1p(v->tolerance)))
-        return rg_say(j, v, RG_FASTER, "%.1f %% faster (95 %%: %+.1f to %+.1f %%); refresh the baseline "
-                                       "with --update to hold the gain",
+        return rg_say(j, v, RG_FASTER,
+                      "%.1f %% faster (95 %%: %+.1f to %+.1f %%); refresh the baseline "
+                      "with --update to hold the gain",
                       -100 * v->change, 100 * v->change_low, 100 * v->change_high);
     const double seen = 3 * s.error;
     if (e->spill_bytes > b->spill_bytes)
-        return rg_say(j, v, RG_SAME, "%+.1f %%; spills grew from %.0f to %.0f bytes", 100 * v->change,
-                      b->spill_bytes, e->spill_bytes);
+        return rg_say(j, v, RG_SAME, "%+.1f %%; spills grew from %.0f to %.0f bytes",
+                      100 * v->change, b->spill_bytes, e->spill_bytes);
     if (e->dram_bytes > 1.03 * b->dram_bytes)
         return rg_say(j, v, RG_SAME, "%+.1f %%; DRAM bytes grew by %.1f %%", 100 * v->change,
                       100 * (e->dram_bytes / b->dram_bytes - 1));
@@ -355,7 +371,8 @@ static rg_status rg_judge_floor(rg_judge *j, int i)
                   100 * v->efficiency, 100 * floor_of, 100 * v->efficiency_high);
 }
 
-/* Pairing --------------------------------------------------------------------------------------- */
+/* Pairing ---------------------------------------------------------------------------------------
+ */
 
 static const rg_base_entry *rg_base_find(const rg_baseline *base, const rg_run_entry *e)
 {
@@ -473,7 +490,8 @@ static rg_status rg_judge_first(rg_judge *j, int i, const char *apart)
     if (broken)
         return RG_OK;
     if (j->options->require_locked && strcmp(j->run->clocks, "locked") != 0)
-        return rg_say(j, v, RG_INCOMPARABLE, "clocks must be locked (--require-locked) and are '%s'",
+        return rg_say(j, v, RG_INCOMPARABLE,
+                      "clocks must be locked (--require-locked) and are '%s'",
                       j->run->clocks[0] ? j->run->clocks : "not recorded");
     if (j->base == NULL)
         return !v->has_run && e->unusable != NULL && strncmp(e->unusable, "resources", 9) != 0
@@ -534,7 +552,8 @@ static rg_status rg_judge_warnings(rg_judge *j)
     int unlocked = 0, throttled = 0, assumed = 0, single = 0;
     for (int i = 0; i < j->out->count; i++) {
         throttled += j->entry[i] != NULL && j->entry[i]->throttled != NULL;
-        assumed += j->compared[i] && (j->out->items[i].run.assumed || j->out->items[i].base.assumed);
+        assumed +=
+            j->compared[i] && (j->out->items[i].run.assumed || j->out->items[i].base.assumed);
         single += j->compared[i] && j->out->items[i].run.processes < 3;
     }
     unlocked = strcmp(r->clocks, "unlocked") == 0;
@@ -546,14 +565,16 @@ static rg_status rg_judge_warnings(rg_judge *j)
     if (throttled > 0)
         RG_TRY(rg_warn(j, "%d kernels ran while the clock was held down", throttled));
     if (assumed > 0)
-        RG_TRY(rg_warn(j, "%d kernels come without any spread: their noise is assumed to be %.0f %%; "
-                          "give repeats as further run files",
+        RG_TRY(rg_warn(j,
+                       "%d kernels come without any spread: their noise is assumed to be %.0f %%; "
+                       "give repeats as further run files",
                        assumed, 100 * RG_GUARD_SINGLE));
     if (single > 0)
-        RG_TRY(rg_warn(j, "noise between processes is %s (%.2f %%): fewer than three runs were given",
-                       j->out->between > RG_GUARD_BETWEEN ? "taken from the kernels that did not slow"
-                                                          : "assumed",
-                       100 * j->out->between));
+        RG_TRY(
+            rg_warn(j, "noise between processes is %s (%.2f %%): fewer than three runs were given",
+                    j->out->between > RG_GUARD_BETWEEN ? "taken from the kernels that did not slow"
+                                                       : "assumed",
+                    100 * j->out->between));
     return RG_OK;
 }
 

@@ -1,10 +1,10 @@
 /* fit/guard.h: the CI guard: a run against its baseline and its rules, one verdict a kernel.
  *
- * Reads core, hw, trace/run.h, fit/guard_stat.h. A kernel has regressed when its median is slower by
- * more than its tolerance, the one-sided test survives Holm's correction over all kernels compared, the
- * 95 % intervals are disjoint, the clocks do not explain it, and the samples are one group (or no group
- * of them matches the baseline); or when it breaks a rule. What falls short of that but is over the
- * tolerance is inconclusive. Gains never fail.
+ * Reads core, hw, trace/run.h, fit/guard_stat.h. A kernel has regressed when its median is slower
+ * by more than its tolerance, the one-sided test survives Holm's correction over all kernels
+ * compared, the 95 % intervals are disjoint, the clocks do not explain it, and the samples are one
+ * group (or no group of them matches the baseline); or when it breaks a rule. What falls short of
+ * that but is over the tolerance is inconclusive. Gains never fail.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_FIT_GUARD_H
@@ -13,7 +13,8 @@
 #include "fit/guard_stat.h"
 #include "hw/accel.h"
 
-/* Baseline -------------------------------------------------------------------------------------- */
+/* Baseline --------------------------------------------------------------------------------------
+ */
 
 /** One kernel of a baseline. */
 typedef struct rg_base_entry {
@@ -38,17 +39,19 @@ typedef struct rg_baseline {
 /** Read a baseline YAML ("schema: ridge.baseline/1"), strictly: an unknown key is an error. */
 rg_status rg_baseline_load(rg_arena *arena, const char *path, rg_baseline **out, rg_err *err);
 /** A baseline straight from a run record. from is kept as provenance. */
-rg_status rg_baseline_of_run(rg_arena *arena, const rg_run *run, const char *from, rg_baseline **out,
-                             rg_err *err);
+rg_status rg_baseline_of_run(rg_arena *arena, const rg_run *run, const char *from,
+                             rg_baseline **out, rg_err *err);
 /** Text of the file after an update: kernels of fresh for which picked says true replace what was
- * measured, sorted by kernel, problem and type; tolerances, notes, comments and all other kernels stay
- * as they were, to the letter. old_text NULL makes a new file. *changed and *added count kernels. */
+ * measured, sorted by kernel, problem and type; tolerances, notes, comments and all other kernels
+ * stay as they were, to the letter. old_text NULL makes a new file. *changed and *added count
+ * kernels. */
 rg_status rg_baseline_update(rg_arena *arena, const char *path, const char *old_text,
                              size_t old_length, const rg_baseline *fresh,
-                             bool (*picked)(void *context, const rg_base_entry *entry), void *context,
-                             char **text, int *changed, int *added, rg_err *err);
+                             bool (*picked)(void *context, const rg_base_entry *entry),
+                             void *context, char **text, int *changed, int *added, rg_err *err);
 
-/* Rules ----------------------------------------------------------------------------------------- */
+/* Rules -----------------------------------------------------------------------------------------
+ */
 
 /** Limits; NaN where there is none. */
 typedef struct rg_limits {
@@ -73,12 +76,14 @@ typedef struct rg_rules {
 
 /** Built-in limits: slowdown 1 %, noise 15 %, nothing else. */
 rg_limits rg_limits_default(void);
-/** Read a rules YAML: "default:" and "kernels:" (a list with patterns; later ones win), strictly. */
+/** Read a rules YAML: "default:" and "kernels:" (a list with patterns; later ones win), strictly.
+ */
 rg_status rg_rules_load(rg_arena *arena, const char *path, rg_rules *out, rg_err *err);
 /** Shell pattern with * and ?, no other signs. */
 bool rg_pattern_fits(const char *pattern, const char *text);
 
-/* Verdicts -------------------------------------------------------------------------------------- */
+/* Verdicts --------------------------------------------------------------------------------------
+ */
 
 typedef enum rg_verdict_kind {
     RG_REGRESSED,
@@ -101,12 +106,12 @@ typedef struct rg_verdict {
     rg_side run, base;
     bool has_run, has_base;
     const char *rate_unit;
-    double change;            /* run / baseline - 1 of the cost; NaN when not compared */
+    double change;                  /* run / baseline - 1 of the cost; NaN when not compared */
     double change_low, change_high; /* 95 % */
-    double cycles_change;     /* the same in cycles, NaN when a clock is unknown */
-    double tolerance;         /* that was applied */
-    double noise;             /* standard error of the change */
-    double p_adjusted;        /* Holm */
+    double cycles_change;           /* the same in cycles, NaN when a clock is unknown */
+    double tolerance;               /* that was applied */
+    double noise;                   /* standard error of the change */
+    double p_adjusted;              /* Holm */
     double roofline_s, efficiency, efficiency_high, bytes_ratio;
     double registers, spill_bytes, blocks_per_sm, clock_hz;
     rg_pos base_pos, run_pos;

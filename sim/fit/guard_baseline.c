@@ -1,4 +1,5 @@
-/* fit/guard_baseline.c: baselines as sorted, diffable YAML; updates that touch only what is named. */
+/* fit/guard_baseline.c: baselines as sorted, diffable YAML; updates that touch only what is named.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/guard.h"
 
@@ -11,9 +12,11 @@
 
 #include "core/doc.h"
 
-/* Reading --------------------------------------------------------------------------------------- */
+/* Reading ---------------------------------------------------------------------------------------
+ */
 
-static rg_status rg_base_quantity(rg_node *map, const char *key, rg_dim dim, double *out, rg_err *err)
+static rg_status rg_base_quantity(rg_node *map, const char *key, rg_dim dim, double *out,
+                                  rg_err *err)
 {
     return rg_map_quantity_or(map, key, dim, NAN, out, err);
 }
@@ -26,7 +29,8 @@ static rg_status rg_base_pair(rg_node *map, const char *key, rg_dim dim, double 
         return RG_OK;
     RG_TRY(rg_node_expect(list, RG_NODE_LIST, key, err));
     if (list->count != 2)
-        return rg_fail(err, RG_ERR_INPUT, list->pos, "%s has '%zu' values, needs 2", key, list->count);
+        return rg_fail(err, RG_ERR_INPUT, list->pos, "%s has '%zu' values, needs 2", key,
+                       list->count);
     RG_TRY(rg_node_quantity(list->first, dim, a, err));
     return rg_node_quantity(list->first->next, dim, b, err);
 }
@@ -102,15 +106,14 @@ static rg_status rg_base_entry_read(rg_node *map, rg_base_entry *e, rg_err *err)
     RG_TRY(rg_map_text_or(map, "from", "", &e->from, err));
     RG_TRY(rg_map_done(map, err));
     if (!isnan(s->centre) && !(s->centre > 0))
-        return rg_fail(err, RG_ERR_INPUT, map->pos, "the median of '%s' is not positive", e->kernel);
+        return rg_fail(err, RG_ERR_INPUT, map->pos, "the median of '%s' is not positive",
+                       e->kernel);
     s->count = samples;
     s->processes = processes;
     s->assumed = isnan(s->error);
     if (s->assumed)
         s->error = RG_GUARD_SINGLE;
-    s->freedom = s->assumed ? 1e6
-                 : processes >= 3 ? processes - 1
-                                  : fmax(1, s->effective - 1);
+    s->freedom = s->assumed ? 1e6 : processes >= 3 ? processes - 1 : fmax(1, s->effective - 1);
     if (isnan(s->freedom))
         s->freedom = 1;
     s->dispersion = (s->q3 - s->q1) / s->centre;
@@ -151,8 +154,8 @@ rg_status rg_baseline_load(rg_arena *arena, const char *path, rg_baseline **out,
             if (strcmp(a->kernel, c->kernel) == 0 && strcmp(a->problem, c->problem) == 0 &&
                 strcmp(a->dtype, c->dtype) == 0)
                 return rg_fail(err, RG_ERR_INPUT, n->pos,
-                               "kernel '%s' with problem '%s' stands here and in line %d", c->kernel,
-                               c->problem, a->pos.line);
+                               "kernel '%s' with problem '%s' stands here and in line %d",
+                               c->kernel, c->problem, a->pos.line);
         }
         b->count++;
     }
@@ -160,8 +163,8 @@ rg_status rg_baseline_load(rg_arena *arena, const char *path, rg_baseline **out,
     return RG_OK;
 }
 
-rg_status rg_baseline_of_run(rg_arena *arena, const rg_run *run, const char *from, rg_baseline **out,
-                             rg_err *err)
+rg_status rg_baseline_of_run(rg_arena *arena, const rg_run *run, const char *from,
+                             rg_baseline **out, rg_err *err)
 {
     rg_baseline *b = RG_NEW(arena, rg_baseline, 1, err);
     if (b == NULL)
@@ -202,7 +205,8 @@ rg_status rg_baseline_of_run(rg_arena *arena, const rg_run *run, const char *fro
     return RG_OK;
 }
 
-/* Writing --------------------------------------------------------------------------------------- */
+/* Writing ---------------------------------------------------------------------------------------
+ */
 
 typedef struct rg_text_out {
     rg_arena *arena;
@@ -300,12 +304,32 @@ static void rg_out_cost(rg_text_out *o, const char *key, const rg_base_entry *e,
         rg_out_line(o, "    %s: %.7g %s\n", key, value, unit);
 }
 
-static const char *const rg_measured_keys[] = {
-    "rate",        "median",      "interval",     "q1",            "q3",        "min",  "groups",
-    "slow_share",  "error",       "between",      "samples",       "effective_samples",
-    "processes",   "cache",       "clock",        "cycles",        "flops",     "model_bytes",
-    "dram_bytes",  "registers",   "spill_bytes",  "shared_bytes",  "blocks_per_sm", "throttled",
-    "from",        NULL};
+static const char *const rg_measured_keys[] = {"rate",
+                                               "median",
+                                               "interval",
+                                               "q1",
+                                               "q3",
+                                               "min",
+                                               "groups",
+                                               "slow_share",
+                                               "error",
+                                               "between",
+                                               "samples",
+                                               "effective_samples",
+                                               "processes",
+                                               "cache",
+                                               "clock",
+                                               "cycles",
+                                               "flops",
+                                               "model_bytes",
+                                               "dram_bytes",
+                                               "registers",
+                                               "spill_bytes",
+                                               "shared_bytes",
+                                               "blocks_per_sm",
+                                               "throttled",
+                                               "from",
+                                               NULL};
 
 /* The measured lines of one kernel, in a fixed order. */
 static void rg_out_measured(rg_text_out *o, const rg_base_entry *e)
@@ -365,9 +389,10 @@ static void rg_out_head(rg_text_out *o, const rg_baseline *b)
     char quoted[1900];
     const char *const keys[] = {"tool", "device", "driver", "ecc", "clocks"};
     const char *const values[] = {b->tool, b->device, b->driver, b->ecc, b->clocks};
-    rg_out_line(o, "# Baseline of ridge guard. 'ridge guard RUN --baseline THIS --update' rewrites the\n"
-                   "# measured lines of kernels; max_slowdown, note and comments are yours and stay.\n"
-                   "schema: ridge.baseline/1\n");
+    rg_out_line(
+        o, "# Baseline of ridge guard. 'ridge guard RUN --baseline THIS --update' rewrites the\n"
+           "# measured lines of kernels; max_slowdown, note and comments are yours and stay.\n"
+           "schema: ridge.baseline/1\n");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (values[i] != NULL && values[i][0] != '\0')
             rg_out_line(o, "%s: %s\n", keys[i], rg_yaml_quote(quoted, sizeof quoted, values[i]));
@@ -433,8 +458,8 @@ static rg_status rg_lines_of(rg_arena *arena, const char *text, size_t length, r
     return RG_OK;
 }
 
-/* Lines [from, to) of a kernel's block with the measured ones replaced where the first of them stood,
- * every other line to the letter. */
+/* Lines [from, to) of a kernel's block with the measured ones replaced where the first of them
+ * stood, every other line to the letter. */
 static rg_status rg_block_replace(rg_text_out *o, const rg_lines *lines, int from, int to,
                                   const rg_base_entry *fresh, const char *path, rg_err *err)
 {
@@ -443,15 +468,18 @@ static rg_status rg_block_replace(rg_text_out *o, const rg_lines *lines, int fro
     int last_identity = from;
     for (int i = from; i < to; i++)
         if (rg_line_key(lines->at[i], lines->length[i], key, sizeof key) &&
-            (strcmp(key, "kernel") == 0 || strcmp(key, "problem") == 0 || strcmp(key, "dtype") == 0))
+            (strcmp(key, "kernel") == 0 || strcmp(key, "problem") == 0 ||
+             strcmp(key, "dtype") == 0))
             last_identity = i;
     for (int i = from; i < to; i++) {
-        const bool measured = i > from && rg_line_key(lines->at[i], lines->length[i], key, sizeof key) &&
+        const bool measured = i > from &&
+                              rg_line_key(lines->at[i], lines->length[i], key, sizeof key) &&
                               rg_key_measured(key);
         if (i == from && memchr(lines->at[i], '{', lines->length[i]) != NULL)
-            return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, i + 1, 1},
-                           "this kernel is written as '{...}' in one line; write it as 'key: value' "
-                           "lines so that an update can keep your comments");
+            return rg_fail(
+                err, RG_ERR_INPUT, (rg_pos){path, i + 1, 1},
+                "this kernel is written as '{...}' in one line; write it as 'key: value' "
+                "lines so that an update can keep your comments");
         if (measured) {
             /* A value over several lines cannot be cut by line. */
             if (i + 1 < to && memchr(lines->at[i], '[', lines->length[i]) != NULL &&
@@ -501,7 +529,8 @@ static rg_status rg_update_old(rg_text_out *o, rg_arena *arena, const rg_baselin
     if (start == NULL)
         return RG_ERR_LIMIT;
     for (int i = 0; i < old->count; i++)
-        start[i] = rg_block_start(lines, &old->entries[i], i > 0 ? old->entries[i - 1].pos.line : 0);
+        start[i] =
+            rg_block_start(lines, &old->entries[i], i > 0 ? old->entries[i - 1].pos.line : 0);
     start[old->count] = lines->count;
     const int head = old->count > 0 ? start[0] : lines->count;
     for (int i = 0; i < head; i++)
@@ -527,7 +556,8 @@ static rg_status rg_update_old(rg_text_out *o, rg_arena *arena, const rg_baselin
         if (same != NULL) {
             for (int k = start[i]; k < mine->pos.line - 1; k++)
                 rg_out_bytes(o, lines->at[k], lines->length[k]);
-            RG_TRY(rg_block_replace(o, lines, mine->pos.line - 1, start[i + 1], same, old->path, err));
+            RG_TRY(
+                rg_block_replace(o, lines, mine->pos.line - 1, start[i + 1], same, old->path, err));
             ++*changed;
         } else {
             for (int k = start[i]; k < start[i + 1]; k++)
@@ -552,8 +582,8 @@ static rg_status rg_update_old(rg_text_out *o, rg_arena *arena, const rg_baselin
 
 rg_status rg_baseline_update(rg_arena *arena, const char *path, const char *old_text,
                              size_t old_length, const rg_baseline *fresh,
-                             bool (*picked)(void *context, const rg_base_entry *entry), void *context,
-                             char **text, int *changed, int *added, rg_err *err)
+                             bool (*picked)(void *context, const rg_base_entry *entry),
+                             void *context, char **text, int *changed, int *added, rg_err *err)
 {
     rg_text_out o = {.arena = arena};
     const rg_base_entry **sorted = RG_NEW(arena, const rg_base_entry *, fresh->count, err);

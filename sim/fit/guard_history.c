@@ -30,7 +30,8 @@ static const char rg_schema[] =
 static rg_status rg_db_fail(rg_history *h, rg_err *err)
 {
     const int code = sqlite3_errcode(h->db);
-    const rg_status status = code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? RG_ERR_INPUT : RG_ERR_IO;
+    const rg_status status =
+        code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? RG_ERR_INPUT : RG_ERR_IO;
     return rg_fail(err, status, (rg_pos){h->path, 0, 0}, "history: %s", sqlite3_errmsg(h->db));
 }
 
@@ -69,7 +70,8 @@ rg_status rg_history_open(rg_arena *arena, const char *path, rg_history **out, r
     const int version = sqlite3_column_int(s, 0);
     sqlite3_finalize(s);
     if (version == 0) {
-        if (sqlite3_prepare_v2(h->db, "SELECT 1 FROM sqlite_master LIMIT 1", -1, &s, NULL) != SQLITE_OK)
+        if (sqlite3_prepare_v2(h->db, "SELECT 1 FROM sqlite_master LIMIT 1", -1, &s, NULL) !=
+            SQLITE_OK)
             return rg_db_fail(h, err);
         const bool used = sqlite3_step(s) == SQLITE_ROW;
         sqlite3_finalize(s);
@@ -104,8 +106,8 @@ static rg_status rg_history_insert(rg_history *h, const rg_run *run, const rg_ba
                            " VALUES(?,?,?,?,?,?,?)",
                            -1, &s, NULL) != SQLITE_OK)
         return rg_db_fail(h, err);
-    const char *const texts[] = {label, digest, run->date, run->tool, run->device, run->driver,
-                                 run->clocks};
+    const char *const texts[] = {label,       digest,      run->date,  run->tool,
+                                 run->device, run->driver, run->clocks};
     for (int i = 0; i < 7; i++)
         sqlite3_bind_text(s, i + 1, texts[i], -1, SQLITE_TRANSIENT);
     int code = sqlite3_step(s);
@@ -113,8 +115,8 @@ static rg_status rg_history_insert(rg_history *h, const rg_run *run, const rg_ba
     if (code != SQLITE_DONE)
         return rg_db_fail(h, err);
     const sqlite3_int64 id = sqlite3_last_insert_rowid(h->db);
-    if (sqlite3_prepare_v2(h->db, "INSERT INTO points VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, &s, NULL) !=
-        SQLITE_OK)
+    if (sqlite3_prepare_v2(h->db, "INSERT INTO points VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, &s,
+                           NULL) != SQLITE_OK)
         return rg_db_fail(h, err);
     for (int i = 0; i < sides->count; i++) {
         const rg_base_entry *e = &sides->entries[i];
@@ -177,7 +179,8 @@ rg_status rg_history_accept(rg_history *h, const char *pattern, rg_err *err)
     return code == SQLITE_DONE ? RG_OK : rg_db_fail(h, err);
 }
 
-/* Loading --------------------------------------------------------------------------------------- */
+/* Loading ---------------------------------------------------------------------------------------
+ */
 
 typedef struct rg_accepted {
     const char *pattern;
@@ -188,7 +191,8 @@ static rg_status rg_history_accepted(rg_arena *arena, rg_history *h, rg_accepted
                                      rg_err *err)
 {
     sqlite3_stmt *s;
-    if (sqlite3_prepare_v2(h->db, "SELECT pattern, after_run FROM accepted", -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(h->db, "SELECT pattern, after_run FROM accepted", -1, &s, NULL) !=
+        SQLITE_OK)
         return rg_db_fail(h, err);
     int capacity = 0;
     *count = 0;
@@ -205,7 +209,8 @@ static rg_status rg_history_accepted(rg_arena *arena, rg_history *h, rg_accepted
                 memcpy(grown, *out, (size_t)*count * sizeof *grown);
             *out = grown;
         }
-        (*out)[*count].pattern = rg_arena_strdup(arena, (const char *)sqlite3_column_text(s, 0), err);
+        (*out)[*count].pattern =
+            rg_arena_strdup(arena, (const char *)sqlite3_column_text(s, 0), err);
         (*out)[(*count)++].after = sqlite3_column_int64(s, 1);
     }
     sqlite3_finalize(s);
@@ -275,16 +280,15 @@ static rg_status rg_series_row(rg_arena *arena, rg_series_list *l, sqlite3_stmt 
             if (accepted[i].after > l->after && rg_pattern_fits(accepted[i].pattern, now->kernel))
                 l->after = accepted[i].after;
     }
-    const rg_history_point point = {.run = sqlite3_column_int64(s, 4),
-                                    .label = rg_column_copy(arena, s, 5, err),
-                                    .digest = rg_column_copy(arena, s, 6, err),
-                                    .centre = sqlite3_column_double(s, 7),
-                                    .error = sqlite3_column_double(s, 8),
-                                    .processes = sqlite3_column_double(s, 9),
-                                    .clock_hz = sqlite3_column_type(s, 10) == SQLITE_NULL
-                                                    ? NAN
-                                                    : sqlite3_column_double(s, 10),
-                                    .throttled = sqlite3_column_int(s, 11) != 0};
+    const rg_history_point point = {
+        .run = sqlite3_column_int64(s, 4),
+        .label = rg_column_copy(arena, s, 5, err),
+        .digest = rg_column_copy(arena, s, 6, err),
+        .centre = sqlite3_column_double(s, 7),
+        .error = sqlite3_column_double(s, 8),
+        .processes = sqlite3_column_double(s, 9),
+        .clock_hz = sqlite3_column_type(s, 10) == SQLITE_NULL ? NAN : sqlite3_column_double(s, 10),
+        .throttled = sqlite3_column_int(s, 11) != 0};
     if (point.label == NULL || point.digest == NULL)
         return RG_ERR_LIMIT;
     if (point.run <= l->after || !(point.centre > 0) || !isfinite(point.centre))
@@ -295,16 +299,17 @@ static rg_status rg_series_row(rg_arena *arena, rg_series_list *l, sqlite3_stmt 
 rg_status rg_history_load(rg_arena *arena, rg_history *h, const char *device, const char *tool,
                           rg_history_series **out, int *count, rg_err *err)
 {
-    rg_accepted *accepted;
-    int accepted_count;
+    rg_accepted *accepted = NULL;
+    int accepted_count = 0;
     RG_TRY(rg_history_accepted(arena, h, &accepted, &accepted_count, err));
     sqlite3_stmt *s;
-    if (sqlite3_prepare_v2(h->db,
-                           "SELECT kernel, problem, dtype, rate_unit, runs.id, label, digest, centre,"
-                           " error, processes, clock_hz, throttled FROM points JOIN runs ON"
-                           " runs.id = points.run WHERE (?1 = '' OR device = ?1) AND"
-                           " (?2 = '' OR tool = ?2) ORDER BY kernel, problem, dtype, runs.id",
-                           -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(
+            h->db,
+            "SELECT kernel, problem, dtype, rate_unit, runs.id, label, digest, centre,"
+            " error, processes, clock_hz, throttled FROM points JOIN runs ON"
+            " runs.id = points.run WHERE (?1 = '' OR device = ?1) AND"
+            " (?2 = '' OR tool = ?2) ORDER BY kernel, problem, dtype, runs.id",
+            -1, &s, NULL) != SQLITE_OK)
         return rg_db_fail(h, err);
     sqlite3_bind_text(s, 1, device, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(s, 2, tool, -1, SQLITE_TRANSIENT);
@@ -323,7 +328,8 @@ rg_status rg_history_load(rg_arena *arena, rg_history *h, const char *device, co
     return RG_OK;
 }
 
-/* Analysis -------------------------------------------------------------------------------------- */
+/* Analysis --------------------------------------------------------------------------------------
+ */
 
 static double rg_median3(const double *y)
 {
@@ -331,7 +337,8 @@ static double rg_median3(const double *y)
     return fmax(a, fmin(b, y[2]));
 }
 
-/* Spread of successive differences about their median, over sqrt 2; at least what the points state. */
+/* Spread of successive differences about their median, over sqrt 2; at least what the points state.
+ */
 static double rg_series_noise(const double *y, const double *error, int n, double *scratch)
 {
     double stated = 0;
@@ -378,7 +385,8 @@ static void rg_step_keep(rg_steps *k, int at, double ratio, double strength)
     k->strength[slot] = strength;
 }
 
-/* Best split of y[from, to) by standard errors of the difference of means; recurse on both parts. */
+/* Best split of y[from, to) by standard errors of the difference of means; recurse on both parts.
+ */
 static void rg_step_find(rg_steps *k, int from, int to, int depth)
 {
     if (to - from < 4 || depth > 12)
@@ -416,8 +424,7 @@ static void rg_step_find(rg_steps *k, int from, int to, int depth)
 static void rg_series_steps(rg_history_series *s, const double *y, const int *index, int n,
                             double tolerance)
 {
-    rg_steps k = {
-        .y = y, .index = index, .noise = s->noise, .tolerance = tolerance, .series = s};
+    rg_steps k = {.y = y, .index = index, .noise = s->noise, .tolerance = tolerance, .series = s};
     rg_step_find(&k, 0, n, 0);
     for (int i = 1; i < s->change_count; i++) /* oldest first */
         for (int j = i; j > 0 && s->changes[j].at < s->changes[j - 1].at; j--) {
@@ -452,7 +459,8 @@ static rg_status rg_series_analyse(rg_arena *arena, rg_history_series *s, double
                                    rg_err *err)
 {
     double *y = RG_NEW(arena, double, s->count, err), *c = RG_NEW(arena, double, s->count, err);
-    double *e = RG_NEW(arena, double, s->count, err), *scratch = RG_NEW(arena, double, s->count, err);
+    double *e = RG_NEW(arena, double, s->count, err),
+           *scratch = RG_NEW(arena, double, s->count, err);
     int *index = RG_NEW(arena, int, s->count, err);
     if (y == NULL || c == NULL || e == NULL || scratch == NULL || index == NULL)
         return RG_ERR_LIMIT;
@@ -491,8 +499,8 @@ static rg_status rg_series_analyse(rg_arena *arena, rg_history_series *s, double
     return RG_OK;
 }
 
-rg_status rg_history_analyse(rg_arena *arena, rg_history_series *series, int count, double tolerance,
-                             double alpha, rg_err *err)
+rg_status rg_history_analyse(rg_arena *arena, rg_history_series *series, int count,
+                             double tolerance, double alpha, rg_err *err)
 {
     double *p = RG_NEW(arena, double, count, err), *adjusted = RG_NEW(arena, double, count, err);
     int *order = RG_NEW(arena, int, count, err), *which = RG_NEW(arena, int, count, err);
@@ -515,7 +523,8 @@ rg_status rg_history_analyse(rg_arena *arena, rg_history_series *series, int cou
     return RG_OK;
 }
 
-/* Baseline -------------------------------------------------------------------------------------- */
+/* Baseline --------------------------------------------------------------------------------------
+ */
 
 static void rg_series_side(const rg_history_series *s, const int *at, int n, rg_side *side)
 {

@@ -82,7 +82,8 @@ rg_status rg_rules_load(rg_arena *arena, const char *path, rg_rules *out, rg_err
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "rules file", err));
     rg_node *schema = rg_map_find(root, "schema");
-    if (schema != NULL && (schema->kind != RG_NODE_SCALAR || strcmp(schema->text, "ridge.rules/1") != 0))
+    if (schema != NULL &&
+        (schema->kind != RG_NODE_SCALAR || strcmp(schema->text, "ridge.rules/1") != 0))
         return rg_fail(err, RG_ERR_INPUT, schema->pos, "schema is not known; use 'ridge.rules/1'");
     rg_node *defaults = rg_map_find(root, "default");
     if (defaults != NULL) {

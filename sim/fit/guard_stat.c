@@ -9,7 +9,8 @@
 
 #include "core/stat.h"
 
-/* Autocorrelation ------------------------------------------------------------------------------- */
+/* Autocorrelation -------------------------------------------------------------------------------
+ */
 
 typedef struct rg_ranked {
     double value;
@@ -74,7 +75,8 @@ double rg_stat_autocorrelation_time(const double *x, int n, double *scratch)
     return time > n ? n : time;
 }
 
-/* One side -------------------------------------------------------------------------------------- */
+/* One side --------------------------------------------------------------------------------------
+ */
 
 /* Ranks l and n-1-l (from 0) whose interval covers the median with at least the wanted probability,
  * for n independent samples; *coverage is the true one. */
@@ -92,8 +94,8 @@ static int rg_median_rank(int n, double wanted, double *coverage)
     return rank;
 }
 
-/* Interval of the median of sorted y for n_eff independent samples out of n; *z is the normal quantile
- * of half its coverage. */
+/* Interval of the median of sorted y for n_eff independent samples out of n; *z is the normal
+ * quantile of half its coverage. */
 static void rg_median_interval(const double *y, int n, double effective, double wanted, double *low,
                                double *high, double *z)
 {
@@ -116,9 +118,9 @@ static void rg_median_interval(const double *y, int n, double effective, double 
     *z = gsl_cdf_ugaussian_Pinv(0.5 + coverage / 2);
 }
 
-/* Two groups: the split of sorted y that explains most variance (Otsu). For a normal sample it explains
- * 2/pi = 64 %, for a uniform one 75 %; two groups must explain 85 %, hold a fifth of the samples each
- * and lie 1 % apart. */
+/* Two groups: the split of sorted y that explains most variance (Otsu). For a normal sample it
+ * explains 2/pi = 64 %, for a uniform one 75 %; two groups must explain 85 %, hold a fifth of the
+ * samples each and lie 1 % apart. */
 static void rg_side_modes(const double *y, int n, rg_side *s)
 {
     s->modes = 1;
@@ -181,8 +183,8 @@ static void rg_side_within(double *y, int n, double *scratch, rg_side *s)
 }
 
 /* Three or more processes: their medians are the samples, so that noise between processes counts.
- * Error of the median of P normal values over that of their mean: 1.16 (3), 1.09 (4), 1.20 (5), up to
- * 1.2533; 1.2 is used throughout. */
+ * Error of the median of P normal values over that of their mean: 1.16 (3), 1.09 (4), 1.20 (5), up
+ * to 1.2533; 1.2 is used throughout. */
 static void rg_side_between(double *medians, int processes, double within, rg_side *s)
 {
     const double deviation = rg_stat_deviation(medians, (size_t)processes);
@@ -251,8 +253,8 @@ static rg_status rg_side_samples(rg_arena *arena, const rg_run_entry *e, rg_side
     return RG_OK;
 }
 
-/* Half the expected range of n normal values in deviations, for n from 2 (Blom's approximation of the
- * largest order statistic). */
+/* Half the expected range of n normal values in deviations, for n from 2 (Blom's approximation of
+ * the largest order statistic). */
 static double rg_half_range(double n)
 {
     return gsl_cdf_ugaussian_Pinv((n - 0.375) / (n + 0.25));
@@ -316,7 +318,8 @@ rg_status rg_side_of(rg_arena *arena, const rg_run_entry *entry, rg_side *out, r
     return RG_OK;
 }
 
-/* Two sides ------------------------------------------------------------------------------------- */
+/* Two sides -------------------------------------------------------------------------------------
+ */
 
 rg_shift rg_side_shift(const rg_side *a, const rg_side *b, double between)
 {
@@ -363,8 +366,8 @@ double rg_guard_between(const rg_shift *shifts, int count, double *scratch)
     int n = 0;
     for (int i = 0; i < count; i++)
         if (shifts[i].change < 0)
-            scratch[n++] = fmax(0, shifts[i].change * shifts[i].change -
-                                       shifts[i].error * shifts[i].error);
+            scratch[n++] =
+                fmax(0, shifts[i].change * shifts[i].change - shifts[i].error * shifts[i].error);
     if (n < 8)
         return RG_GUARD_BETWEEN;
     rg_stat_sort(scratch, (size_t)n);
@@ -374,7 +377,8 @@ double rg_guard_between(const rg_shift *shifts, int count, double *scratch)
     for (int round = 0; round < 20; round++) {
         variance = rg_stat_quantile_sorted(scratch, (size_t)n, 0.5) / 0.455 / 2;
         int kept = n;
-        while (kept > 8 && scratch[kept - 1] > 9 * 2 * fmax(variance, RG_GUARD_BETWEEN * RG_GUARD_BETWEEN))
+        while (kept > 8 &&
+               scratch[kept - 1] > 9 * 2 * fmax(variance, RG_GUARD_BETWEEN * RG_GUARD_BETWEEN))
             kept--;
         if (kept == n)
             break;

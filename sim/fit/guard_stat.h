@@ -1,8 +1,9 @@
 /* fit/guard_stat.h: what one side of a comparison knows, and whether two sides differ.
  *
- * Reads core, trace/run.h. A side is the median of a kernel's costs with a standard error that counts
- * dependence between samples and, from three processes on, the noise between processes. Everything is
- * on the logarithm of the cost, so changes are ratios and one slow outlier weighs as one sample.
+ * Reads core, trace/run.h. A side is the median of a kernel's costs with a standard error that
+ * counts dependence between samples and, from three processes on, the noise between processes.
+ * Everything is on the logarithm of the cost, so changes are ratios and one slow outlier weighs as
+ * one sample.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_FIT_GUARD_STAT_H
@@ -23,50 +24,51 @@ typedef struct rg_side {
     double count;         /* samples */
     double effective;     /* samples / autocorrelation time */
     double processes;
-    double between;       /* deviation between processes, NaN under 3 processes */
-    double dispersion;    /* (q3 - q1) / centre; NaN when not known */
-    bool assumed;         /* the file gives no spread; error is the assumed one */
-    int modes;            /* 1, or 2 when the samples fall into two groups */
-    double mode[2];       /* median of each group, the faster first */
-    double slow_share;    /* share of samples in the slower group */
+    double between;    /* deviation between processes, NaN under 3 processes */
+    double dispersion; /* (q3 - q1) / centre; NaN when not known */
+    bool assumed;      /* the file gives no spread; error is the assumed one */
+    int modes;         /* 1, or 2 when the samples fall into two groups */
+    double mode[2];    /* median of each group, the faster first */
+    double slow_share; /* share of samples in the slower group */
 } rg_side;
 
 /** Noise between processes that is assumed where fewer than three processes were run: 0.2 %.
- * assumed: run-to-run medians of long GPU kernels on one device at one clock vary by a few tenths of a
- * per cent; a repeat of three or more processes replaces it. */
+ * assumed: run-to-run medians of long GPU kernels on one device at one clock vary by a few tenths
+ * of a per cent; a repeat of three or more processes replaces it. */
 #define RG_GUARD_BETWEEN 0.002
 /** Noise of a single value of unknown spread (one mean from a log): 5 %.
  * assumed: a mean over tens of launches; give repeats to replace it. */
 #define RG_GUARD_SINGLE 0.05
 
-/** Summary of an entry. Scratch comes from the arena. usable is false when the entry has no number. */
+/** Summary of an entry. Scratch comes from the arena. usable is false when the entry has no number.
+ */
 rg_status rg_side_of(rg_arena *arena, const rg_run_entry *entry, rg_side *out, rg_err *err);
 
-/** Integrated autocorrelation time of x in order of measurement, at least 1, from the initial positive
- * sequence of the ranks' autocorrelations (Geyer, "Practical Markov chain Monte Carlo", Statistical
- * Science 7(4), 1992, section 3.3), cut where a pair falls under the noise of the estimate. scratch
- * holds n. */
+/** Integrated autocorrelation time of x in order of measurement, at least 1, from the initial
+ * positive sequence of the ranks' autocorrelations (Geyer, "Practical Markov chain Monte Carlo",
+ * Statistical Science 7(4), 1992, section 3.3), cut where a pair falls under the noise of the
+ * estimate. scratch holds n. */
 double rg_stat_autocorrelation_time(const double *x, int n, double *scratch);
 
-/** One-sided tests that b is slower, or faster, than a: t = ln(b/a) / sqrt(ea^2 + eb^2 + between^2 for
- * each side of fewer than three processes), with Welch's degrees of freedom. */
+/** One-sided tests that b is slower, or faster, than a: t = ln(b/a) / sqrt(ea^2 + eb^2 + between^2
+ * for each side of fewer than three processes), with Welch's degrees of freedom. */
 typedef struct rg_shift {
-    double change;    /* ln(b/a) */
-    double error;     /* of change */
+    double change; /* ln(b/a) */
+    double error;  /* of change */
     double freedom;
     double p_slower, p_faster;
     double low, high; /* 95 % interval of change */
 } rg_shift;
 rg_shift rg_side_shift(const rg_side *a, const rg_side *b, double between);
 
-/** Holm's step-down: adjusted[i] from p[i], m of them ("A simple sequentially rejective multiple test
- * procedure", Scandinavian Journal of Statistics 6, 1979). order needs m ints of scratch. */
+/** Holm's step-down: adjusted[i] from p[i], m of them ("A simple sequentially rejective multiple
+ * test procedure", Scandinavian Journal of Statistics 6, 1979). order needs m ints of scratch. */
 void rg_stat_holm(const double *p, int m, double *adjusted, int *order);
 
-/** Deviation between processes that the unchanged kernels of a pair of runs show: from the shifts to
- * the fast side of zero, so that slowed kernels cannot hide themselves, with kernels that clearly
- * changed cut off. At least RG_GUARD_BETWEEN, at most 0.7 %; the least value when fewer than 8 shifts
- * tell. */
+/** Deviation between processes that the unchanged kernels of a pair of runs show: from the shifts
+ * to the fast side of zero, so that slowed kernels cannot hide themselves, with kernels that
+ * clearly changed cut off. At least RG_GUARD_BETWEEN, at most 0.7 %; the least value when fewer
+ * than 8 shifts tell. */
 double rg_guard_between(const rg_shift *shifts, int count, double *scratch /* [count] */);
 
 #endif

@@ -14,7 +14,8 @@
 
 enum { RG_RUN_FILE_CAP = 256 << 20 };
 
-/* Builder --------------------------------------------------------------------------------------- */
+/* Builder ---------------------------------------------------------------------------------------
+ */
 
 static uint64_t rg_key_hash(const char *kernel, const char *problem, const char *dtype)
 {
@@ -161,7 +162,8 @@ rg_status rg_reader_note(rg_reader *r, rg_err *err, const char *format, ...)
     return run->notes[run->note_count++] == NULL ? RG_ERR_LIMIT : RG_OK;
 }
 
-/* Which kind ------------------------------------------------------------------------------------ */
+/* Which kind ------------------------------------------------------------------------------------
+ */
 
 static bool rg_list_of_maps(rg_node *node)
 {
@@ -195,16 +197,17 @@ static rg_status rg_read_json(rg_reader *r, const char *text, size_t length, rg_
             return rg_run_read_hyperfine(r, root, err);
         return rg_run_read_nccl_json(r, root, err);
     }
-    return rg_fail(err, RG_ERR_INPUT, root->pos,
-                   "JSON of no known kind; known are run records of ridge-probe ('schema'), nvbench "
-                   "and Google Benchmark ('benchmarks'), nccl-tests and hyperfine ('results')");
+    return rg_fail(
+        err, RG_ERR_INPUT, root->pos,
+        "JSON of no known kind; known are run records of ridge-probe ('schema'), nvbench "
+        "and Google Benchmark ('benchmarks'), nccl-tests and hyperfine ('results')");
 }
 
 static const char *const rg_ncu_marks[] = {"Kernel Name", NULL};
-static const char *const rg_nsys_marks[] = {"Total Time (ns)", "Total Time", "Total Time (us)",
+static const char *const rg_nsys_marks[] = {"Total Time (ns)", "Total Time",     "Total Time (us)",
                                             "Total Time (ms)", "Total Time (s)", NULL};
 static const char *const rg_nsys_trace_marks[] = {"Duration (ns)", "Duration (us)", "Duration (ms)",
-                                                  "Duration (s)", "Duration", NULL};
+                                                  "Duration (s)",  "Duration",      NULL};
 static const char *const rg_rocprof_marks[] = {"KernelName", "Kernel_Name", "TotalDurationNs",
                                                "Total_Duration(ns)", NULL};
 
@@ -243,10 +246,10 @@ static char rg_guess_delimiter(const char *text, size_t length)
  * cannot swallow it. */
 static rg_status rg_read_delimited(rg_reader *r, const char *text, size_t length, rg_err *err)
 {
-    static const char *const starts[] = {"\"ID\",", "ID,", "\"Time (%)\"", "Time (%)", "Time(%)",
-                                         "\"Time(%)\"", "Start (", "\"Start (", "Index,", "\"Index\"",
-                                         "Dispatch_ID", "\"Kind\"", "\"Correlation_Id\"", "\"Name\",",
-                                         NULL};
+    static const char *const starts[] = {
+        "\"ID\",",     "ID,",      "\"Time (%)\"",       "Time (%)",  "Time(%)",
+        "\"Time(%)\"", "Start (",  "\"Start (",          "Index,",    "\"Index\"",
+        "Dispatch_ID", "\"Kind\"", "\"Correlation_Id\"", "\"Name\",", NULL};
     size_t from = 0;
     int line = 1;
     for (size_t i = 0, at_line = 1; i < length;) {
@@ -312,9 +315,16 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
     char *copy = rg_arena_copy(arena, text, length, err); /* ends with 0; may be written to */
     if (copy == NULL)
         return RG_ERR_LIMIT;
+    for (size_t i = rg_text_utf8_valid(copy, length); i < length;
+         i += 1 + rg_text_utf8_valid(copy + i + 1, length - i - 1))
+        copy[i] = copy[i] == '\xb5' ? 'u' : '?'; /* Latin-1 micro sign; names in lost encodings */
     text = copy;
-    rg_reader r = {
-        .arena = arena, .path = path, .text = text, .length = length, .options = options, .run = run};
+    rg_reader r = {.arena = arena,
+                   .path = path,
+                   .text = text,
+                   .length = length,
+                   .options = options,
+                   .run = run};
     size_t at = 0; /* first line that starts with '{', with nothing but program output before it */
     while (at < length && text[at] != '{') {
         const char *end = memchr(text + at, '\n', length - at);
@@ -341,8 +351,8 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
     return RG_OK;
 }
 
-rg_status rg_run_load(rg_arena *arena, const char *path, const rg_run_options *options, rg_run **out,
-                      rg_err *err)
+rg_status rg_run_load(rg_arena *arena, const char *path, const rg_run_options *options,
+                      rg_run **out, rg_err *err)
 {
     char *text;
     size_t length;
@@ -355,7 +365,8 @@ rg_status rg_run_load(rg_arena *arena, const char *path, const rg_run_options *o
     return rg_run_parse(arena, name, text, length, options, out, err);
 }
 
-/* Looking up and merging ------------------------------------------------------------------------ */
+/* Looking up and merging ------------------------------------------------------------------------
+ */
 
 const rg_run_entry *rg_run_find(const rg_run *run, const char *kernel, const char *problem,
                                 const char *dtype)
@@ -437,7 +448,8 @@ rg_status rg_run_merge(rg_arena *arena, rg_run *run, const rg_run *other, rg_err
         const rg_run_entry *from = &other->entries[i];
         const int before = run->count;
         rg_run_entry *into;
-        RG_TRY(rg_reader_entry(&r, from->kernel, from->problem, from->dtype, from->pos, &into, err));
+        RG_TRY(
+            rg_reader_entry(&r, from->kernel, from->problem, from->dtype, from->pos, &into, err));
         if (run->count > before)
             *into = *from;
         else

@@ -3,8 +3,8 @@
  * Google Benchmark: rows of run_type "iteration" are the repetitions (samples); "aggregate" rows
  * (mean, median, stddev, cv; older files by the suffix of the name) are used where
  * --benchmark_report_aggregates_only left nothing else. real_time is in time_unit. Rows of
- * error_occurred or skipped are unusable with their message. Fitted complexity rows (BigO, RMS) are no
- * measurements.
+ * error_occurred or skipped are unusable with their message. Fitted complexity rows (BigO, RMS) are
+ * no measurements.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_reader.h"
@@ -27,8 +27,8 @@ static bool rg_gbench_ends(const char *name, const char *ending, size_t *stem)
 /* Name of the aggregate, NULL for a repetition; *stem is the length of the run's own name. */
 static const char *rg_gbench_aggregate(rg_node *row, const char *name, size_t *stem)
 {
-    static const char *const suffixes[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS",
-                                           "_min", "_max", NULL};
+    static const char *const suffixes[] = {"_mean", "_median", "_stddev", "_cv", "_BigO",
+                                           "_RMS",  "_min",    "_max",    NULL};
     *stem = strlen(name);
     const char *type = rg_json_text(row, "run_type"), *own = rg_json_text(row, "aggregate_name");
     if (strcmp(type, "iteration") == 0)
@@ -72,8 +72,8 @@ static void rg_gbench_counters(rg_node *row, double seconds, rg_run_entry *e)
     static const struct {
         const char *key;
         double factor;
-    } rates[] = {{"FLOPS", 1}, {"FLOP/s", 1}, {"flops", 1}, {"GFLOPS", 1e9}, {"GFLOP/s", 1e9},
-                 {"TFLOPS", 1e12}, {"TFLOP/s", 1e12}};
+    } rates[] = {{"FLOPS", 1},     {"FLOP/s", 1},    {"flops", 1},     {"GFLOPS", 1e9},
+                 {"GFLOP/s", 1e9}, {"TFLOPS", 1e12}, {"TFLOP/s", 1e12}};
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
         const double rate = rg_json_number(row, rates[i].key);
         if (!isnan(rate))

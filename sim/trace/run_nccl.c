@@ -1,11 +1,12 @@
 /* trace/run_nccl.c: nccl-tests (and rccl-tests), text log and JSON.
  *
- * A row of the log is size, count, type, [redop, root,] then time, algbw, busbw, #wrong out of place
- * and the same in place; newer releases can add i_min, i_max, i_p99, i_cv% to each half and a
- * timestamp, older ones print an error in place of #wrong. Launchers put "0: " or "[1,0]<stdout>:" in
- * front. Each size is an entry of its own: the printed average mixes latencies with the plateau and is
- * never used. Times are means over "iters" repetitions, in microseconds. JSON as in src/util.cu of the
- * public repository (file version 1); the log format from the same file and from real logs.
+ * A row of the log is size, count, type, [redop, root,] then time, algbw, busbw, #wrong out of
+ * place and the same in place; newer releases can add i_min, i_max, i_p99, i_cv% to each half and a
+ * timestamp, older ones print an error in place of #wrong. Launchers put "0: " or "[1,0]<stdout>:"
+ * in front. Each size is an entry of its own: the printed average mixes latencies with the plateau
+ * and is never used. Times are means over "iters" repetitions, in microseconds. JSON as in
+ * src/util.cu of the public repository (file version 1); the log format from the same file and from
+ * real logs.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_reader.h"
@@ -103,16 +104,18 @@ static rg_status rg_nccl_half(rg_nccl *s, const char *problem, const char *type,
 {
     rg_reader *r = s->r;
     rg_run_entry *e;
-    const char *full = rg_arena_printf(r->arena, err, "%s %s", problem,
-                                       in_place ? "in-place" : "out-of-place");
+    const char *full =
+        rg_arena_printf(r->arena, err, "%s %s", problem, in_place ? "in-place" : "out-of-place");
     if (full == NULL)
         return RG_ERR_LIMIT;
-    RG_TRY(rg_reader_entry(r, s->kernel == NULL ? "collective" : s->kernel, full, type, pos, &e, err));
+    RG_TRY(
+        rg_reader_entry(r, s->kernel == NULL ? "collective" : s->kernel, full, type, pos, &e, err));
     double us, wrong;
     e->count = s->iterations;
     e->rank_count = s->ranks;
     if (!rg_text_to_real(token[0], &us) || !(us > 0)) {
-        e->unusable = rg_arena_printf(r->arena, err, "time '%s' is not a positive number", token[0]);
+        e->unusable =
+            rg_arena_printf(r->arena, err, "time '%s' is not a positive number", token[0]);
         return e->unusable == NULL ? RG_ERR_LIMIT : RG_OK;
     }
     if (s->counts_wrong && rg_text_to_real(token[3], &wrong) && wrong > 0) {
@@ -121,8 +124,9 @@ static rg_status rg_nccl_half(rg_nccl *s, const char *problem, const char *type,
             return RG_ERR_LIMIT;
     }
     double cv, least, most;
-    if (s->cv && s->half >= 8 && rg_text_to_real(token[7], &cv) && rg_text_to_real(token[4], &least) &&
-        rg_text_to_real(token[5], &most) && isnan(e->mean) && e->sample_count == 0) {
+    if (s->cv && s->half >= 8 && rg_text_to_real(token[7], &cv) &&
+        rg_text_to_real(token[4], &least) && rg_text_to_real(token[5], &most) && isnan(e->mean) &&
+        e->sample_count == 0) {
         e->mean = us * 1e-6;
         e->deviation = us * 1e-6 * cv / 100;
         e->least = least * 1e-6;
@@ -200,7 +204,8 @@ static rg_status rg_nccl_comment(rg_nccl *s, const char *line, rg_err *err)
     return RG_OK;
 }
 
-/* A log that starts behind its command line still tells what it ran, by its bus bandwidth factor. */
+/* A log that starts behind its command line still tells what it ran, by its bus bandwidth factor.
+ */
 static rg_status rg_nccl_name(rg_nccl *s, rg_err *err)
 {
     const double n = s->ranks;
@@ -214,8 +219,9 @@ static rg_status rg_nccl_name(rg_nccl *s, rg_err *err)
         name = "reduce_scatter";
     for (int i = 0; i < s->r->run->count; i++)
         s->r->run->entries[i].kernel = name;
-    return rg_reader_note(s->r, err, "no command line in the log; taken as '%s' from busbw/algbw = %.3f",
-                          name, s->factor);
+    return rg_reader_note(s->r, err,
+                          "no command line in the log; taken as '%s' from busbw/algbw = %.3f", name,
+                          s->factor);
 }
 
 rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err)
@@ -247,8 +253,8 @@ rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err)
             if (s.ranks <= 1 && s.gpus * s.threads > 1)
                 s.ranks = s.gpus * s.threads;
             char *token[RG_NCCL_TOKENS];
-            RG_TRY(rg_nccl_row(&s, token, rg_nccl_tokens(body, token),
-                               (rg_pos){r->path, number, 1}, err));
+            RG_TRY(rg_nccl_row(&s, token, rg_nccl_tokens(body, token), (rg_pos){r->path, number, 1},
+                               err));
         }
     }
     RG_TRY(rg_nccl_name(&s, err));
@@ -257,11 +263,13 @@ rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err)
     return rg_reader_note(r, err, "the average bus bandwidth is not used: it mixes all sizes");
 }
 
-/* JSON ------------------------------------------------------------------------------------------ */
+/* JSON ------------------------------------------------------------------------------------------
+ */
 
 static void rg_nccl_json_ranks(rg_run *run, rg_node *config, int *ranks)
 {
-    const double gpus = rg_json_number(config, "ngpus"), threads = rg_json_number(config, "nthreads");
+    const double gpus = rg_json_number(config, "ngpus"),
+                 threads = rg_json_number(config, "nthreads");
     const double own = isnan(gpus * threads) ? 1 : gpus * threads;
     rg_node *devices = rg_json_child(config, "devices", RG_NODE_LIST);
     double most = -1;
@@ -289,8 +297,8 @@ static rg_status rg_nccl_json_half(rg_reader *r, rg_node *row, const char *kerne
     rg_node *half = rg_json_child(row, in_place ? "in_place" : "out_of_place", RG_NODE_MAP);
     if (half == NULL)
         return RG_OK;
-    const char *full = rg_arena_printf(r->arena, err, "%s %s", problem,
-                                       in_place ? "in-place" : "out-of-place");
+    const char *full =
+        rg_arena_printf(r->arena, err, "%s %s", problem, in_place ? "in-place" : "out-of-place");
     if (full == NULL)
         return RG_ERR_LIMIT;
     rg_run_entry *e;
@@ -352,9 +360,9 @@ rg_status rg_run_read_nccl_json(rg_reader *r, rg_node *root, rg_err *err)
         }
         const char *redop = rg_json_text(row, "redop");
         const bool reduces = redop[0] != '\0' && strcmp(redop, "none") != 0;
-        const char *problem =
-            rg_arena_printf(r->arena, err, "ranks=%d bytes=%s%s%s", ranks, rg_json_text(row, "size"),
-                            reduces ? " redop=" : "", reduces ? redop : "");
+        const char *problem = rg_arena_printf(r->arena, err, "ranks=%d bytes=%s%s%s", ranks,
+                                              rg_json_text(row, "size"), reduces ? " redop=" : "",
+                                              reduces ? redop : "");
         if (problem == NULL)
             return RG_ERR_LIMIT;
         RG_TRY(rg_nccl_json_half(r, row, name, problem, false, iterations, ranks, err));

@@ -1,11 +1,11 @@
-/* trace/run_ncu.c: Nsight Compute CSV, details page (a row for each metric) and raw page (a column for
- * each metric, units in the second row).
+/* trace/run_ncu.c: Nsight Compute CSV, details page (a row for each metric) and raw page (a column
+ * for each metric, units in the second row).
  *
  * Program output and ==PROF== lines may stand before the header and between rows. The locale of the
- * numbers is decided over the whole file. "n/a" is no number. Launches of one kernel with one grid and
- * block are the samples of one entry; ratios are averaged, never summed. ncu flushes caches and holds
- * clocks at base between replays unless told otherwise, so its times stand for a cold cache at base
- * clock and are not to be compared with those of other tools.
+ * numbers is decided over the whole file. "n/a" is no number. Launches of one kernel with one grid
+ * and block are the samples of one entry; ratios are averaged, never summed. ncu flushes caches and
+ * holds clocks at base between replays unless told otherwise, so its times stand for a cold cache
+ * at base clock and are not to be compared with those of other tools.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_reader.h"
@@ -79,7 +79,8 @@ static void rg_ncu_metric(rg_ncu_launch *l, const char *metric, double value)
         rg_plus(&l->flops, flops * value);
     else if (rg_ncu_is_time(metric))
         l->time_s = value;
-    else if (strcmp(metric, "Elapsed Cycles") == 0 || strcmp(metric, "sm__cycles_elapsed.max") == 0 ||
+    else if (strcmp(metric, "Elapsed Cycles") == 0 ||
+             strcmp(metric, "sm__cycles_elapsed.max") == 0 ||
              strcmp(metric, "gpc__cycles_elapsed.max") == 0)
         l->cycles = value;
     else if (strcmp(metric, "SM Frequency") == 0 ||
@@ -203,8 +204,8 @@ static rg_status rg_ncu_value(rg_reader *r, const rg_locale *locale, rg_ncu_laun
         return RG_OK; /* names and such */
     if (!rg_unit_factor(unit, &factor)) {
         if (rg_ncu_is_time(metric))
-            return rg_fail(err, RG_ERR_INPUT, pos, "unit '%s' of '%s' is not known; use ns, us, ms, s",
-                           unit, metric);
+            return rg_fail(err, RG_ERR_INPUT, pos,
+                           "unit '%s' of '%s' is not known; use ns, us, ms, s", unit, metric);
         return RG_OK;
     }
     if (rg_ncu_is_time(metric) && unit[0] == '\0')
@@ -224,8 +225,8 @@ static rg_status rg_ncu_details(rg_reader *r, const rg_rows *rows, int header,
     const rg_row *open = NULL;
     for (int i = header + 1; i <= rows->count; i++) {
         const rg_row *row = i < rows->count ? &rows->items[i] : NULL;
-        if (row != NULL && (row->count <= c->kernel || row->count <= c->value ||
-                            rg_begins(row->field[0], "==")))
+        if (row != NULL &&
+            (row->count <= c->kernel || row->count <= c->value || rg_begins(row->field[0], "==")))
             continue; /* program output between rows */
         const bool same = open != NULL && row != NULL &&
                           strcmp(rg_row_get(row, c->id), rg_row_get(open, c->id)) == 0 &&
@@ -290,8 +291,9 @@ rg_status rg_run_read_ncu(rg_reader *r, const rg_rows *rows, int header, rg_err 
     r->run->tool = "ncu";
     r->run->clocks = "base";
     const rg_ncu_columns c = rg_ncu_find(&rows->items[header]);
-    RG_TRY(rg_reader_note(r, err, "ncu holds clocks at base and flushes caches unless told otherwise; "
-                                  "taken as so"));
+    RG_TRY(rg_reader_note(r, err,
+                          "ncu holds clocks at base and flushes caches unless told otherwise; "
+                          "taken as so"));
     if (c.metric >= 0 && c.value >= 0)
         return rg_ncu_details(r, rows, header, &c, err);
     return rg_ncu_raw(r, rows, header, &c, err);

@@ -1,10 +1,10 @@
 /* trace/run_nsys.c: Nsight Systems "nsys stats" CSV and rocprof CSV.
  *
  * nsys: cuda_gpu_kern_sum (older: gpukernsum, headers without units in ns) gives a summary for each
- * kernel name, with or without grid and block; cuda_gpu_trace gives every launch. The unit stands in
- * the header. rocprof v1 has KernelName with BeginNs and EndNs where timestamps were asked for, v2
- * Kernel_Name with Start_Timestamp and End_Timestamp, rocprofv3 the same plus counters one per row, and
- * all have a stats form of Calls and AverageNs.
+ * kernel name, with or without grid and block; cuda_gpu_trace gives every launch. The unit stands
+ * in the header. rocprof v1 has KernelName with BeginNs and EndNs where timestamps were asked for,
+ * v2 Kernel_Name with Start_Timestamp and End_Timestamp, rocprofv3 the same plus counters one per
+ * row, and all have a stats form of Calls and AverageNs.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_reader.h"
@@ -65,7 +65,8 @@ static rg_status rg_nsys_locale(rg_reader *r, const rg_rows *rows, int header, c
     return rg_locale_settle(locale, (rg_pos){r->path, rows->items[header].line, 1}, err);
 }
 
-/* "grid=(64,64,1) block=(32,32,1)" from one column each ("  64   64    1" or "64x64x1") or three. */
+/* "grid=(64,64,1) block=(32,32,1)" from one column each ("  64   64    1" or "64x64x1") or three.
+ */
 static void rg_nsys_shape(const rg_row *header, const rg_row *row, char *out, size_t size)
 {
     static const char *const grid[] = {"GridXYZ", NULL}, *const block[] = {"BlockXYZ", NULL};
@@ -151,12 +152,9 @@ enum { RG_N_TOTAL, RG_N_COUNT, RG_N_MEAN, RG_N_MEDIAN, RG_N_LEAST, RG_N_MOST, RG
 rg_status rg_run_read_nsys(rg_reader *r, const rg_rows *rows, int header, rg_err *err)
 {
     static const char *const names[RG_N_ALL][4] = {
-        {"Total Time", NULL},
-        {"Instances", "Num Calls", "Count", NULL},
-        {"Avg", "Average", NULL},
-        {"Med", "Median", NULL},
-        {"Min", "Minimum", NULL},
-        {"Max", "Maximum", NULL},
+        {"Total Time", NULL},     {"Instances", "Num Calls", "Count", NULL},
+        {"Avg", "Average", NULL}, {"Med", "Median", NULL},
+        {"Min", "Minimum", NULL}, {"Max", "Maximum", NULL},
         {"StdDev", NULL},
     };
     static const char *const name_names[] = {"Name", "Operation", "Kernel Name", NULL};
@@ -197,11 +195,13 @@ rg_status rg_run_read_nsys(rg_reader *r, const rg_rows *rows, int header, rg_err
         if (!(e->mean > 0))
             e->unusable = "the average is not a positive number";
     }
-    return rg_reader_note(r, err, "nsys sums up all launches of a name: problems are not told apart, "
-                                  "and the cache is as the program left it");
+    return rg_reader_note(r, err,
+                          "nsys sums up all launches of a name: problems are not told apart, "
+                          "and the cache is as the program left it");
 }
 
-/* rocprof --------------------------------------------------------------------------------------- */
+/* rocprof ---------------------------------------------------------------------------------------
+ */
 
 static rg_status rg_rocprof_stats(rg_reader *r, const rg_rows *rows, int header, rg_err *err)
 {
@@ -224,8 +224,8 @@ static rg_status rg_rocprof_stats(rg_reader *r, const rg_rows *rows, int header,
         if (row->count != head->count)
             continue;
         rg_run_entry *e;
-        RG_TRY(rg_reader_entry(r, rg_row_get(row, c[0]), "", "", (rg_pos){r->path, row->line, 1}, &e,
-                               err));
+        RG_TRY(rg_reader_entry(r, rg_row_get(row, c[0]), "", "", (rg_pos){r->path, row->line, 1},
+                               &e, err));
         e->count = rg_nsys_number(&locale, row, c[1], 1);
         e->mean = rg_nsys_number(&locale, row, c[2], 1e-9);
         e->least = rg_nsys_number(&locale, row, c[3], 1e-9);
@@ -283,8 +283,8 @@ static rg_status rg_rocprof_row(rg_reader *r, const rg_rocprof *c, const rg_row 
     if (!isnan(scratch))
         e->spill_bytes = scratch;
     /* FetchSize and WriteSize are in KiB. */
-    const double moved = rg_nsys_number(&locale, row, c->fetch, 1024) +
-                         rg_nsys_number(&locale, row, c->write, 1024);
+    const double moved =
+        rg_nsys_number(&locale, row, c->fetch, 1024) + rg_nsys_number(&locale, row, c->write, 1024);
     if (!isnan(moved))
         e->dram_bytes = moved;
     if (previous_dispatch != NULL && strcmp(previous_dispatch, rg_row_get(row, c->dispatch)) == 0)

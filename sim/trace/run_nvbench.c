@@ -1,11 +1,11 @@
 /* trace/run_nvbench.c: nvbench's --json and --jsonbin output.
  *
- * benchmarks[].states[] hold axis_values[] and summaries[], each a tag with data[] of name, type and
- * value; 64-bit values are strings (file version 1), plain numbers before. Samples lie in side files
- * of little-endian float32 seconds, named by the summary nv/json/bin:nv/cold/sample_times; a run kept
- * without them still has its quartiles (newer) or mean and relative deviation (older). nvbench flushes
- * L2 before each cold sample. Layout read in nvbench/json_printer.cu and nvbench/detail/
- * measure_cold.cu of the public repository.
+ * benchmarks[].states[] hold axis_values[] and summaries[], each a tag with data[] of name, type
+ * and value; 64-bit values are strings (file version 1), plain numbers before. Samples lie in side
+ * files of little-endian float32 seconds, named by the summary nv/json/bin:nv/cold/sample_times; a
+ * run kept without them still has its quartiles (newer) or mean and relative deviation (older).
+ * nvbench flushes L2 before each cold sample. Layout read in nvbench/json_printer.cu and
+ * nvbench/detail/ measure_cold.cu of the public repository.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_reader.h"
@@ -47,7 +47,8 @@ static rg_node *rg_nvbench_summary(rg_node *state, const char *tag)
     return NULL;
 }
 
-/* NaN when the summary is not there; *given tells whether it was, *bad whether it held no number. */
+/* NaN when the summary is not there; *given tells whether it was, *bad whether it held no number.
+ */
 static double rg_nvbench_number(rg_node *state, const char *tag, bool *given)
 {
     rg_node *summary = rg_nvbench_summary(state, tag);
@@ -115,9 +116,8 @@ static rg_status rg_nvbench_samples(rg_reader *r, rg_node *state, rg_run_entry *
     const char *path;
     RG_TRY(rg_nvbench_side(r, name->text, &path, err));
     if (path == NULL)
-        return rg_reader_note(r, err,
-                              "sample files such as '%s' are not here; the summaries are used",
-                              name->text);
+        return rg_reader_note(
+            r, err, "sample files such as '%s' are not here; the summaries are used", name->text);
     char *bytes;
     size_t length;
     RG_TRY(rg_file_read(r->arena, path, 64u << 20, &bytes, &length, err));
@@ -130,8 +130,8 @@ static rg_status rg_nvbench_samples(rg_reader *r, rg_node *state, rg_run_entry *
                        path, length);
     for (size_t i = 0; i + 4 <= length; i += 4) {
         const unsigned char *b = (const unsigned char *)bytes + i;
-        const uint32_t bits = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-                              (uint32_t)b[3] << 24;
+        const uint32_t bits =
+            (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
         float value;
         memcpy(&value, &bits, sizeof value);
         RG_TRY(rg_reader_sample(r, e, (double)value, err));
@@ -179,8 +179,7 @@ static void rg_nvbench_summaries(rg_node *state, rg_run_entry *e)
     else if (n < 1)
         e->unusable = "zero samples";
     e->clock_hz = rg_nvbench_number(state, "nv/cold/sm_clock_rate/mean", NULL);
-    e->model_bytes =
-        rg_nvbench_number(state, "nv/cold/bw/global/bytes_per_second", NULL) * e->mean;
+    e->model_bytes = rg_nvbench_number(state, "nv/cold/bw/global/bytes_per_second", NULL) * e->mean;
 }
 
 static rg_status rg_nvbench_state(rg_reader *r, const char *bench, rg_node *state, int devices,
@@ -190,8 +189,8 @@ static rg_status rg_nvbench_state(rg_reader *r, const char *bench, rg_node *stat
     RG_TRY(rg_nvbench_problem(r, state, &problem, err));
     const char *device = rg_json_text(state, "device");
     if (devices > 1 && device[0] != '\0') {
-        problem = rg_arena_printf(r->arena, err, "%s%sdevice=%s", problem, problem[0] ? " " : "",
-                                  device);
+        problem =
+            rg_arena_printf(r->arena, err, "%s%sdevice=%s", problem, problem[0] ? " " : "", device);
         if (problem == NULL)
             return RG_ERR_LIMIT;
     }

@@ -29,7 +29,8 @@ static rg_status rg_probe_problem(rg_reader *r, rg_node *kernel, const char **ou
     for (rg_node *n = problem->first; n != NULL; n = n->next) {
         if (n->kind != RG_NODE_SCALAR)
             continue;
-        text = rg_arena_printf(r->arena, err, "%s%s%s=%s", text, text[0] ? " " : "", n->key, n->text);
+        text =
+            rg_arena_printf(r->arena, err, "%s%s%s=%s", text, text[0] ? " " : "", n->key, n->text);
         if (text == NULL)
             return RG_ERR_LIMIT;
     }
@@ -55,7 +56,8 @@ static const char *rg_probe_throttle(rg_node *map)
             continue;
         const char *t = node->text;
         if (t[0] == '\0' || rg_text_same(t, "none") || rg_text_same(t, "false") ||
-            rg_text_same(t, "no") || rg_text_same(t, "gpu_idle") || rg_text_same(t, "applications_clocks"))
+            rg_text_same(t, "no") || rg_text_same(t, "gpu_idle") ||
+            rg_text_same(t, "applications_clocks"))
             continue;
         double number;
         if (rg_text_to_real(t, &number) && number == 0)
@@ -170,9 +172,11 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
     rg_run *run = r->run;
     run->tool = "ridge-probe";
     rg_node *schema = rg_map_find(root, "schema");
-    if (schema != NULL && schema->kind == RG_NODE_SCALAR && strcmp(schema->text, "ridge.probe/1") != 0)
+    if (schema != NULL && schema->kind == RG_NODE_SCALAR &&
+        strcmp(schema->text, "ridge.probe/1") != 0)
         return rg_fail(err, RG_ERR_INPUT, schema->pos,
-                       "schema '%s' is not known here; this ridge reads 'ridge.probe/1'", schema->text);
+                       "schema '%s' is not known here; this ridge reads 'ridge.probe/1'",
+                       schema->text);
     const char *producer = rg_json_text(root, "tool");
     if (producer[0] != '\0')
         run->tool = producer;
@@ -188,8 +192,9 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
         if (run->driver[0] == '\0')
             run->driver = rg_json_text(device, "driver_version");
         const char *ecc = rg_json_text(device, "ecc");
-        run->ecc = rg_text_same(ecc, "true") || rg_text_same(ecc, "on") ? "on"
-                   : rg_text_same(ecc, "false") || rg_text_same(ecc, "off") ? "off" : "";
+        run->ecc = rg_text_same(ecc, "true") || rg_text_same(ecc, "on")     ? "on"
+                   : rg_text_same(ecc, "false") || rg_text_same(ecc, "off") ? "off"
+                                                                            : "";
         if (throttled == NULL)
             throttled = rg_probe_throttle(device);
     } else {
@@ -200,8 +205,9 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
         clock = rg_json_child(device, "clock", RG_NODE_MAP);
     if (clock != NULL) {
         const char *locked = rg_json_text(clock, "locked");
-        run->clocks = rg_text_same(locked, "true") ? "locked"
-                      : rg_text_same(locked, "false") ? "unlocked" : rg_json_text(clock, "state");
+        run->clocks = rg_text_same(locked, "true")    ? "locked"
+                      : rg_text_same(locked, "false") ? "unlocked"
+                                                      : rg_json_text(clock, "state");
         if (throttled == NULL)
             throttled = rg_probe_throttle(clock);
     }

@@ -50,8 +50,8 @@ static inline const char *rg_row_get(const rg_row *row, int column)
 
 /* Numbers in the locale of the file. */
 typedef struct rg_locale {
-    char decimal; /* '.' or ',' */
-    bool certain; /* some value could only be read this way */
+    char decimal;           /* '.' or ',' */
+    bool certain;           /* some value could only be read this way */
     int as_point, as_comma; /* values that could only be read one way */
 } rg_locale;
 /** Look at one value; call for every value of the file, then rg_locale_settle. */
@@ -69,7 +69,7 @@ bool rg_unit_is_time(const char *unit, double *factor);
 /** Factor and a tidy name if the unit is a rate of flops or bytes. */
 bool rg_unit_is_rate(const char *unit, double *factor, const char **name);
 
-bool rg_text_same(const char *a, const char *b); /* case and blanks ignored */
+bool rg_text_same(const char *a, const char *b);      /* case and blanks ignored */
 bool rg_text_has(const char *text, const char *part); /* case ignored */
 
 /* Scalars of JSON, where tools write numbers as strings too. NaN when absent, null or no number. */

@@ -1,10 +1,10 @@
 /* trace/run_table.c: tables of times as a do_bench loop or Triton's perf_report writes them.
  *
- * What a column is, its heading says: a name of a kernel (kernel, op, provider, ...), a type, a measure
- * (a unit as in "median_ms", "time (us)", "Triton (TFLOPS)", or a word as in "latency"), a repeat
- * counter, or else a part of the problem ("M", "batch"). One measure column for each provider is
- * perf_report's form; "X-min" and "X-max" belong to X. Rows of equal kernel and problem are samples.
- * Where no heading names a unit, the option does, or the file is refused.
+ * What a column is, its heading says: a name of a kernel (kernel, op, provider, ...), a type, a
+ * measure (a unit as in "median_ms", "time (us)", "Triton (TFLOPS)", or a word as in "latency"), a
+ * repeat counter, or else a part of the problem ("M", "batch"). One measure column for each
+ * provider is perf_report's form; "X-min" and "X-max" belong to X. Rows of equal kernel and problem
+ * are samples. Where no heading names a unit, the option does, or the file is refused.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_reader.h"
@@ -47,8 +47,8 @@ typedef enum rg_stat_kind {
 typedef struct rg_column {
     rg_role role;
     rg_stat_kind stat;
-    double factor;         /* to s, or to FLOP/s or byte/s; 0 = the heading names no unit */
-    const char *rate;      /* NULL for a time */
+    double factor;            /* to s, or to FLOP/s or byte/s; 0 = the heading names no unit */
+    const char *rate;         /* NULL for a time */
     char base[RG_TABLE_HEAD]; /* "Triton"; "" when the heading is only a measure */
 } rg_column;
 
@@ -64,26 +64,61 @@ static const struct {
     const char *name;
     rg_role role;
 } rg_fixed_roles[] = {
-    {"kernel", RG_ROLE_KERNEL},       {"kernel_name", RG_ROLE_KERNEL}, {"name", RG_ROLE_KERNEL},
-    {"op", RG_ROLE_KERNEL},           {"operator", RG_ROLE_KERNEL},    {"benchmark", RG_ROLE_KERNEL},
-    {"bench", RG_ROLE_KERNEL},        {"function", RG_ROLE_KERNEL},    {"label", RG_ROLE_KERNEL},
-    {"test", RG_ROLE_KERNEL},         {"provider", RG_ROLE_PROVIDER},  {"impl", RG_ROLE_PROVIDER},
-    {"implementation", RG_ROLE_PROVIDER}, {"backend", RG_ROLE_PROVIDER}, {"dtype", RG_ROLE_DTYPE},
-    {"type", RG_ROLE_DTYPE},          {"precision", RG_ROLE_DTYPE},    {"process", RG_ROLE_PROCESS},
-    {"run", RG_ROLE_PROCESS},         {"pid", RG_ROLE_PROCESS},        {"rep", RG_ROLE_IGNORED},
-    {"repeat", RG_ROLE_IGNORED},      {"repetition", RG_ROLE_IGNORED}, {"trial", RG_ROLE_IGNORED},
-    {"iter", RG_ROLE_IGNORED},        {"iteration", RG_ROLE_IGNORED},  {"sample", RG_ROLE_IGNORED},
-    {"round", RG_ROLE_IGNORED},       {"index", RG_ROLE_IGNORED},      {"", RG_ROLE_IGNORED},
-    {"unnamed: 0", RG_ROLE_IGNORED},  {"speedup", RG_ROLE_IGNORED},    {"ratio", RG_ROLE_IGNORED},
-    {"timestamp", RG_ROLE_IGNORED},   {"date", RG_ROLE_IGNORED},       {"commit", RG_ROLE_IGNORED},
-    {"flop", RG_ROLE_FLOPS},          {"flop_count", RG_ROLE_FLOPS},   {"bytes", RG_ROLE_BYTES},
-    {"model_bytes", RG_ROLE_BYTES},   {"dram_bytes", RG_ROLE_DRAM},    {"registers", RG_ROLE_REGISTERS},
-    {"n_regs", RG_ROLE_REGISTERS},    {"regs", RG_ROLE_REGISTERS},     {"spill_bytes", RG_ROLE_SPILLS},
-    {"n_spills", RG_ROLE_SPILLS},     {"spills", RG_ROLE_SPILLS},      {"clock_hz", RG_ROLE_CLOCK},
-    {"samples", RG_ROLE_COUNT},       {"count", RG_ROLE_COUNT},        {"n_samples", RG_ROLE_COUNT},
+    {"kernel", RG_ROLE_KERNEL},
+    {"kernel_name", RG_ROLE_KERNEL},
+    {"name", RG_ROLE_KERNEL},
+    {"op", RG_ROLE_KERNEL},
+    {"operator", RG_ROLE_KERNEL},
+    {"benchmark", RG_ROLE_KERNEL},
+    {"bench", RG_ROLE_KERNEL},
+    {"function", RG_ROLE_KERNEL},
+    {"label", RG_ROLE_KERNEL},
+    {"test", RG_ROLE_KERNEL},
+    {"provider", RG_ROLE_PROVIDER},
+    {"impl", RG_ROLE_PROVIDER},
+    {"implementation", RG_ROLE_PROVIDER},
+    {"backend", RG_ROLE_PROVIDER},
+    {"dtype", RG_ROLE_DTYPE},
+    {"type", RG_ROLE_DTYPE},
+    {"precision", RG_ROLE_DTYPE},
+    {"process", RG_ROLE_PROCESS},
+    {"run", RG_ROLE_PROCESS},
+    {"pid", RG_ROLE_PROCESS},
+    {"rep", RG_ROLE_IGNORED},
+    {"repeat", RG_ROLE_IGNORED},
+    {"repetition", RG_ROLE_IGNORED},
+    {"trial", RG_ROLE_IGNORED},
+    {"iter", RG_ROLE_IGNORED},
+    {"iteration", RG_ROLE_IGNORED},
+    {"sample", RG_ROLE_IGNORED},
+    {"round", RG_ROLE_IGNORED},
+    {"index", RG_ROLE_IGNORED},
+    {"", RG_ROLE_IGNORED},
+    {"unnamed: 0", RG_ROLE_IGNORED},
+    {"speedup", RG_ROLE_IGNORED},
+    {"ratio", RG_ROLE_IGNORED},
+    {"timestamp", RG_ROLE_IGNORED},
+    {"date", RG_ROLE_IGNORED},
+    {"commit", RG_ROLE_IGNORED},
+    {"flop", RG_ROLE_FLOPS},
+    {"flop_count", RG_ROLE_FLOPS},
+    {"bytes", RG_ROLE_BYTES},
+    {"model_bytes", RG_ROLE_BYTES},
+    {"dram_bytes", RG_ROLE_DRAM},
+    {"registers", RG_ROLE_REGISTERS},
+    {"n_regs", RG_ROLE_REGISTERS},
+    {"regs", RG_ROLE_REGISTERS},
+    {"spill_bytes", RG_ROLE_SPILLS},
+    {"n_spills", RG_ROLE_SPILLS},
+    {"spills", RG_ROLE_SPILLS},
+    {"clock_hz", RG_ROLE_CLOCK},
+    {"samples", RG_ROLE_COUNT},
+    {"count", RG_ROLE_COUNT},
+    {"n_samples", RG_ROLE_COUNT},
 };
 
-/* Cut a unit off the end of the heading: "(ms)", "[us]", "_ms", "-ms", " ms", or the whole of it. */
+/* Cut a unit off the end of the heading: "(ms)", "[us]", "_ms", "-ms", " ms", or the whole of it.
+ */
 static void rg_table_unit(char *head, rg_column *c)
 {
     char *open = strpbrk(head, "([");
@@ -130,14 +165,20 @@ static bool rg_table_stat(char *head, rg_column *c)
         const char *word;
         rg_stat_kind stat;
     } words[] = {
-        {"median", RG_S_MEDIAN}, {"p50", RG_S_MEDIAN}, {"q50", RG_S_MEDIAN}, {"mean", RG_S_MEAN},
-        {"average", RG_S_MEAN},  {"avg", RG_S_MEAN},   {"minimum", RG_S_LEAST}, {"min", RG_S_LEAST},
-        {"maximum", RG_S_MOST},  {"max", RG_S_MOST},   {"p25", RG_S_Q1},     {"q1", RG_S_Q1},
-        {"p20", RG_S_Q1},        {"q20", RG_S_Q1},     {"p75", RG_S_Q3},     {"q3", RG_S_Q3},
-        {"p80", RG_S_Q3},        {"q80", RG_S_Q3},     {"stddev", RG_S_DEVIATION},
-        {"stdev", RG_S_DEVIATION}, {"std", RG_S_DEVIATION}, {"time", RG_S_CENTRE},
-        {"latency", RG_S_CENTRE}, {"runtime", RG_S_CENTRE}, {"duration", RG_S_CENTRE},
-        {"elapsed", RG_S_CENTRE}, {"gpu", RG_S_CENTRE}, {"kernel", RG_S_CENTRE},
+        {"median", RG_S_MEDIAN},    {"p50", RG_S_MEDIAN},
+        {"q50", RG_S_MEDIAN},       {"mean", RG_S_MEAN},
+        {"average", RG_S_MEAN},     {"avg", RG_S_MEAN},
+        {"minimum", RG_S_LEAST},    {"min", RG_S_LEAST},
+        {"maximum", RG_S_MOST},     {"max", RG_S_MOST},
+        {"p25", RG_S_Q1},           {"q1", RG_S_Q1},
+        {"p20", RG_S_Q1},           {"q20", RG_S_Q1},
+        {"p75", RG_S_Q3},           {"q3", RG_S_Q3},
+        {"p80", RG_S_Q3},           {"q80", RG_S_Q3},
+        {"stddev", RG_S_DEVIATION}, {"stdev", RG_S_DEVIATION},
+        {"std", RG_S_DEVIATION},    {"time", RG_S_CENTRE},
+        {"latency", RG_S_CENTRE},   {"runtime", RG_S_CENTRE},
+        {"duration", RG_S_CENTRE},  {"elapsed", RG_S_CENTRE},
+        {"gpu", RG_S_CENTRE},       {"kernel", RG_S_CENTRE},
     };
     bool found = false;
     for (bool again = true; again;) {
@@ -190,7 +231,8 @@ static void rg_table_classify(const char *heading, rg_column *c)
     }
 }
 
-/* No heading is a measure: the columns with fractions are, the whole-numbered ones are the problem. */
+/* No heading is a measure: the columns with fractions are, the whole-numbered ones are the problem.
+ */
 static void rg_table_by_fractions(rg_table_reader *t, const rg_rows *rows, int header)
 {
     for (int k = 0; k < t->count; k++) {
@@ -230,7 +272,8 @@ static rg_status rg_table_units(rg_table_reader *t, rg_err *err)
         any = true;
         if (c->factor > 0)
             continue;
-        for (int j = 0; j < t->count && c->factor == 0; j++) /* "X-min" takes the unit of "X (ms)" */
+        for (int j = 0; j < t->count && c->factor == 0;
+             j++) /* "X-min" takes the unit of "X (ms)" */
             if (j != k && t->column[j].role == RG_ROLE_MEASURE && t->column[j].factor > 0 &&
                 strcmp(t->column[j].base, c->base) == 0) {
                 c->factor = t->column[j].factor;
@@ -239,18 +282,20 @@ static rg_status rg_table_units(rg_table_reader *t, rg_err *err)
         if (c->factor > 0)
             continue;
         if (factor == 0)
-            return rg_fail(err, RG_ERR_INPUT, (rg_pos){t->r->path, t->head->line, 1},
-                           "column '%s' names no unit; call it '%s_ms' or '%s (TFLOPS)', or give the "
-                           "unit as an option (--unit ms)",
-                           t->head->field[k], t->head->field[k], t->head->field[k]);
+            return rg_fail(
+                err, RG_ERR_INPUT, (rg_pos){t->r->path, t->head->line, 1},
+                "column '%s' names no unit; call it '%s_ms' or '%s (TFLOPS)', or give the "
+                "unit as an option (--unit ms)",
+                t->head->field[k], t->head->field[k], t->head->field[k]);
         c->factor = factor;
         c->rate = rate;
     }
     if (!any)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){t->r->path, t->head->line, 1},
-                       "no column of times among '%s', '%s', ...; call one 'median_ms', 'time_us' or "
-                       "the like",
-                       t->head->field[0], t->head->count > 1 ? t->head->field[1] : "");
+        return rg_fail(
+            err, RG_ERR_INPUT, (rg_pos){t->r->path, t->head->line, 1},
+            "no column of times among '%s', '%s', ...; call one 'median_ms', 'time_us' or "
+            "the like",
+            t->head->field[0], t->head->count > 1 ? t->head->field[1] : "");
     return RG_OK;
 }
 
@@ -361,15 +406,16 @@ static rg_status rg_table_keep(rg_table_reader *t, const rg_row *row, const char
     rg_run_entry *e;
     RG_TRY(rg_table_names(t, row, base, &kernel, &problem, &dtype, err));
     rg_table_measure(t, row, base, &m);
-    RG_TRY(rg_reader_entry(t->r, kernel, problem, dtype, (rg_pos){t->r->path, row->line, 1}, &e,
-                           err));
+    RG_TRY(
+        rg_reader_entry(t->r, kernel, problem, dtype, (rg_pos){t->r->path, row->line, 1}, &e, err));
     e->rate_unit = m.rate;
     double centre = m.value[RG_S_MEDIAN];
     if (isnan(centre))
         centre = isnan(m.value[RG_S_CENTRE]) ? m.value[RG_S_MEAN] : m.value[RG_S_CENTRE];
     if (isnan(centre) || m.refused) {
         if (e->sample_count == 0 && isnan(e->median) && isnan(e->mean))
-            e->unusable = m.refused ? "the time is not a positive number" : "no median, mean or time";
+            e->unusable =
+                m.refused ? "the time is not a positive number" : "no median, mean or time";
         return RG_OK;
     }
     const bool spread = !isnan(m.value[RG_S_Q1] + m.value[RG_S_Q3]) ||

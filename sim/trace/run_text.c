@@ -8,7 +8,8 @@
 
 #include "core/text.h"
 
-/* Rows ------------------------------------------------------------------------------------------ */
+/* Rows ------------------------------------------------------------------------------------------
+ */
 
 typedef struct rg_splitter {
     rg_arena *arena;
@@ -190,7 +191,8 @@ int rg_row_find(const rg_row *header, const char *const *names)
     return -1;
 }
 
-/* Numbers --------------------------------------------------------------------------------------- */
+/* Numbers ---------------------------------------------------------------------------------------
+ */
 
 /* The value without group separators that cannot be a decimal sign: blank, U+00A0, U+202F, U+2009,
  * apostrophe, U+2019, underscore. False when something else than digits, signs, points, commas and
@@ -281,7 +283,8 @@ bool rg_locale_number(const rg_locale *locale, const char *text, double *out)
     return rg_text_to_real(clean[0] == '+' ? clean + 1 : clean, out);
 }
 
-/* Units ----------------------------------------------------------------------------------------- */
+/* Units -----------------------------------------------------------------------------------------
+ */
 
 typedef struct rg_unit {
     const char *name;
@@ -289,25 +292,77 @@ typedef struct rg_unit {
 } rg_unit;
 
 static const rg_unit rg_time_units[] = {
-    {"s", 1},         {"sec", 1},        {"second", 1},      {"seconds", 1},       {"ms", 1e-3},
-    {"msec", 1e-3},   {"msecond", 1e-3}, {"millisecond", 1e-3}, {"milliseconds", 1e-3},
-    {"us", 1e-6},     {"usec", 1e-6},    {"usecond", 1e-6},  {"microsecond", 1e-6},
-    {"microseconds", 1e-6}, {"\xc2\xb5s", 1e-6}, {"\xce\xbcs", 1e-6}, {"ns", 1e-9},
-    {"nsec", 1e-9},   {"nsecond", 1e-9}, {"nanosecond", 1e-9}, {"nanoseconds", 1e-9},
-    {"ps", 1e-12},    {"min", 60},       {NULL, 0},
+    {"s", 1},
+    {"sec", 1},
+    {"second", 1},
+    {"seconds", 1},
+    {"ms", 1e-3},
+    {"msec", 1e-3},
+    {"msecond", 1e-3},
+    {"millisecond", 1e-3},
+    {"milliseconds", 1e-3},
+    {"us", 1e-6},
+    {"usec", 1e-6},
+    {"usecond", 1e-6},
+    {"microsecond", 1e-6},
+    {"microseconds", 1e-6},
+    {"\xc2\xb5s", 1e-6},
+    {"\xce\xbcs", 1e-6},
+    {"ns", 1e-9},
+    {"nsec", 1e-9},
+    {"nsecond", 1e-9},
+    {"nanosecond", 1e-9},
+    {"nanoseconds", 1e-9},
+    {"ps", 1e-12},
+    {"min", 60},
+    {NULL, 0},
 };
 
 static const rg_unit rg_other_units[] = {
-    {"", 1},          {"%", 1},           {"inst", 1},        {"cycle", 1},       {"cycles", 1},
-    {"thread", 1},    {"block", 1},       {"warp", 1},        {"sector", 1},      {"request", 1},
-    {"register/thread", 1}, {"byte/block", 1}, {"kbyte/block", 1e3}, {"byte", 1}, {"bytes", 1},
-    {"b", 1},         {"kbyte", 1e3},     {"mbyte", 1e6},     {"gbyte", 1e9},     {"tbyte", 1e12},
-    {"kb", 1e3},      {"mb", 1e6},        {"gb", 1e9},        {"tb", 1e12},
-    {"kib", 1024},    {"mib", 1048576},   {"gib", 1073741824},
-    {"hz", 1},        {"khz", 1e3},       {"mhz", 1e6},       {"ghz", 1e9},
-    {"cycle/second", 1}, {"cycle/msecond", 1e3}, {"cycle/usecond", 1e6}, {"cycle/nsecond", 1e9},
-    {"cycle/s", 1},   {"cycle/ms", 1e3},  {"cycle/us", 1e6},  {"cycle/ns", 1e9},
-    {"inst/cycle", 1}, {"warp/cycle", 1}, {"kblock", 1e3},    {"kinst", 1e3},     {"kcycle", 1e3},
+    {"", 1},
+    {"%", 1},
+    {"inst", 1},
+    {"cycle", 1},
+    {"cycles", 1},
+    {"thread", 1},
+    {"block", 1},
+    {"warp", 1},
+    {"sector", 1},
+    {"request", 1},
+    {"register/thread", 1},
+    {"byte/block", 1},
+    {"kbyte/block", 1e3},
+    {"byte", 1},
+    {"bytes", 1},
+    {"b", 1},
+    {"kbyte", 1e3},
+    {"mbyte", 1e6},
+    {"gbyte", 1e9},
+    {"tbyte", 1e12},
+    {"kb", 1e3},
+    {"mb", 1e6},
+    {"gb", 1e9},
+    {"tb", 1e12},
+    {"kib", 1024},
+    {"mib", 1048576},
+    {"gib", 1073741824},
+    {"hz", 1},
+    {"khz", 1e3},
+    {"mhz", 1e6},
+    {"ghz", 1e9},
+    {"cycle/second", 1},
+    {"cycle/msecond", 1e3},
+    {"cycle/usecond", 1e6},
+    {"cycle/nsecond", 1e9},
+    {"cycle/s", 1},
+    {"cycle/ms", 1e3},
+    {"cycle/us", 1e6},
+    {"cycle/ns", 1e9},
+    {"inst/cycle", 1},
+    {"warp/cycle", 1},
+    {"kblock", 1e3},
+    {"kinst", 1e3},
+    {"kcycle", 1e3},
     {NULL, 0},
 };
 
@@ -333,12 +388,15 @@ bool rg_unit_is_rate(const char *unit, double *factor, const char **name)
         double factor;
         const char *name;
     } rates[] = {
-        {"flop/s", 1, "FLOP/s"},     {"flops", 1, "FLOP/s"},      {"gflops", 1e9, "FLOP/s"},
-        {"gflop/s", 1e9, "FLOP/s"},  {"gflops/s", 1e9, "FLOP/s"}, {"tflops", 1e12, "FLOP/s"},
-        {"tflop/s", 1e12, "FLOP/s"}, {"tflops/s", 1e12, "FLOP/s"}, {"tops", 1e12, "FLOP/s"},
-        {"pflop/s", 1e15, "FLOP/s"}, {"pflops", 1e15, "FLOP/s"},  {"gb/s", 1e9, "byte/s"},
-        {"gbps", 1e9, "byte/s"},     {"tb/s", 1e12, "byte/s"},    {"mb/s", 1e6, "byte/s"},
-        {"b/s", 1, "byte/s"},        {"gib/s", 1073741824.0, "byte/s"},
+        {"flop/s", 1, "FLOP/s"},           {"flops", 1, "FLOP/s"},
+        {"gflops", 1e9, "FLOP/s"},         {"gflop/s", 1e9, "FLOP/s"},
+        {"gflops/s", 1e9, "FLOP/s"},       {"tflops", 1e12, "FLOP/s"},
+        {"tflop/s", 1e12, "FLOP/s"},       {"tflops/s", 1e12, "FLOP/s"},
+        {"tops", 1e12, "FLOP/s"},          {"pflop/s", 1e15, "FLOP/s"},
+        {"pflops", 1e15, "FLOP/s"},        {"gb/s", 1e9, "byte/s"},
+        {"gbps", 1e9, "byte/s"},           {"tb/s", 1e12, "byte/s"},
+        {"mb/s", 1e6, "byte/s"},           {"b/s", 1, "byte/s"},
+        {"gib/s", 1073741824.0, "byte/s"},
     };
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
         if (rg_text_same(rates[i].spelled, unit)) {
@@ -356,7 +414,8 @@ bool rg_unit_factor(const char *unit, double *factor)
            rg_unit_is_rate(unit, factor, &name);
 }
 
-/* JSON scalars ---------------------------------------------------------------------------------- */
+/* JSON scalars ----------------------------------------------------------------------------------
+ */
 
 double rg_json_number(rg_node *map, const char *key)
 {
