@@ -17,7 +17,8 @@ static rg_status kind_of(rg_node *root, const char **out, rg_err *err)
     return kind == NULL ? RG_OK : rg_node_text(kind, out, err);
 }
 
-static rg_status show_file(rg_arena *arena, const char *path, rg_report *report, rg_err *err)
+static rg_status show_file(rg_arena *arena, const char *path, rg_form form, rg_report *report,
+                           rg_err *err)
 {
     rg_node *root;
     const char *kind;
@@ -31,21 +32,23 @@ static rg_status show_file(rg_arena *arena, const char *path, rg_report *report,
     if (kind != NULL && strcmp(kind, "cluster") == 0) {
         rg_cluster *cluster;
         RG_TRY(rg_cluster_load(arena, path, &cluster, err));
-        return rg_show_cluster(arena, cluster, report, err);
+        return rg_show_cluster(arena, cluster, form, report, err);
     }
     rg_accel *accel;
     RG_TRY(rg_accel_read(arena, path, root, &accel, err));
-    return rg_show_accel(arena, accel, report, err);
+    return rg_show_accel(arena, accel, form, report, err);
 }
 
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
     rg_report *report;
     const char *path;
+    rg_form form;
+    RG_TRY(rg_arg_form(args, &form, err));
     RG_TRY(rg_arg_report(arena, args, 1, &report, err));
     RG_TRY(rg_data_find(arena, "hw:hw/nodes", "hardware or model", rg_arg_operand(args, 0), &path,
                         err));
-    RG_TRY(show_file(arena, path, report, err));
+    RG_TRY(show_file(arena, path, form, report, err));
     return rg_arg_write(args, report, NULL, err);
 }
 

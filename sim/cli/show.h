@@ -11,9 +11,11 @@
 #include "report/report.h"
 
 /** Everything that the file of a device says, each figure with its source. */
-rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_report *report, rg_err *err);
+rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_form form, rg_report *report,
+                        rg_err *err);
 /** A node or cluster; the device by name only. */
-rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_report *report, rg_err *err);
+rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_form form, rg_report *report,
+                          rg_err *err);
 /** A price list. */
 rg_status rg_show_prices(const rg_price_list *prices, rg_report *report, rg_err *err);
 

@@ -46,10 +46,12 @@ static void figures_as_table(rg_report *report, const rg_named_figure *figures, 
 }
 
 /** The figures in both forms: JSON takes the object, text and CSV the table. */
-static void add_figures(rg_report *report, const rg_named_figure *figures, int count)
+static void add_figures(rg_report *report, rg_form form, const rg_named_figure *figures, int count)
 {
-    figures_as_json(report, figures, count);
-    figures_as_table(report, figures, count);
+    if (form == RG_FORM_JSON)
+        figures_as_json(report, figures, count);
+    else
+        figures_as_table(report, figures, count);
     int assumed = 0;
     for (int i = 0; i < count; i++)
         assumed += figures[i].figure->assumed;
@@ -101,7 +103,8 @@ static void add_fit(const rg_accel *accel, rg_report *report)
     }
 }
 
-rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_report *report, rg_err *err)
+rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_form form, rg_report *report,
+                        rg_err *err)
 {
     const rg_named_figure *figures;
     int count;
@@ -120,7 +123,7 @@ rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_report *report, rg_
     if (accel->note != NULL)
         rg_report_text(report, "note", "note", accel->note);
     add_summary(accel, report);
-    add_figures(report, figures, count);
+    add_figures(report, form, figures, count);
     add_fit(accel, report);
     return RG_OK;
 }
@@ -145,7 +148,8 @@ static void add_fabric(rg_report *report, const char *key, const char *label,
     rg_report_text(report, key, label, text);
 }
 
-rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_report *report, rg_err *err)
+rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_form form, rg_report *report,
+                          rg_err *err)
 {
     const rg_named_figure *figures;
     int count;
@@ -167,7 +171,7 @@ rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_report *repor
     add_fabric(report, "scale_out", "between domains", &cluster->scale_out);
     if (cluster->note != NULL)
         rg_report_text(report, "note", "note", cluster->note);
-    add_figures(report, figures, count);
+    add_figures(report, form, figures, count);
     return RG_OK;
 }
 

@@ -13,6 +13,8 @@
 #include "core/find.h"
 #include "hw/fit.h"
 
+enum { MAX_BORROWS = 3 };
+
 #define AT(type, field) offsetof(type, field)
 
 static const rg_figure_key unit_keys[] = {
@@ -87,11 +89,12 @@ typedef struct loading {
     rg_arena *arena;
     rg_accel *accel;
     const rg_accel *base; /* device that the file changes, NULL: then keys may be required */
+    int depth;            /* files that led here by base: and borrow: */
     rg_err *err;
 } loading;
 
-static rg_status load_named(rg_arena *arena, const char *name_or_path, bool may_change,
-                            rg_accel **out, rg_err *err);
+static rg_status load_named(rg_arena *arena, const char *name_or_path, int depth, rg_accel **out,
+                            rg_err *err);
 
 /** A map under a key; NULL when the key is absent and may be. */
 static rg_status section(const loading *in, rg_node *root, const char *key, bool required,
@@ -319,8 +322,12 @@ static rg_status read_fit(const loading *in, rg_node *root)
         RG_TRY(rg_node_text(borrow, &name, in->err));
         rg_accel *loaded;
         rg_err inner = {0};
+        if (in->depth >= MAX_BORROWS)
+            return rg_fail(in->err, RG_ERR_INPUT, borrow->pos,
+                           "'%s' is borrowed from in a circle, or through more than %d files", name,
+                           MAX_BORROWS);
         if (strcmp(name, accel->name) == 0 ||
-            load_named(in->arena, name, false, &loaded, &inner) != RG_OK)
+            load_named(in->arena, name, in->depth + 1, &loaded, &inner) != RG_OK)
             return rg_fail(in->err, RG_ERR_INPUT, borrow->pos, "cannot borrow from '%s': %s", name,
                            inner.status == RG_OK ? "that is the device itself" : inner.text);
         lender = loaded;
@@ -371,12 +378,12 @@ static rg_status load_base(rg_arena *arena, const rg_node *node, rg_accel **out,
     const char *name;
     RG_TRY(rg_node_text(node, &name, err));
     rg_err inner = {0};
-    if (load_named(arena, name, false, out, &inner) == RG_OK)
+    if (load_named(arena, name, 1, out, &inner) == RG_OK)
         return RG_OK;
     return rg_fail(err, RG_ERR_INPUT, node->pos, "cannot start from '%s': %s", name, inner.text);
 }
 
-static rg_status read_document(rg_arena *arena, const char *path, rg_node *root, bool may_change,
+static rg_status read_document(rg_arena *arena, const char *path, rg_node *root, int depth,
                                rg_accel **out, rg_err *err)
 {
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a hardware file", err));
@@ -389,7 +396,7 @@ static rg_status read_document(rg_arena *arena, const char *path, rg_node *root,
     if (accel == NULL)
         return RG_ERR_LIMIT;
     const rg_node *node = rg_map_find(root, "base");
-    if (node != NULL && !may_change)
+    if (node != NULL && depth > 0)
         return rg_fail(err, RG_ERR_INPUT, node->pos,
                        "'%s' itself starts from another device; name that one", path);
     rg_accel *base = NULL;
@@ -399,7 +406,7 @@ static rg_status read_document(rg_arena *arena, const char *path, rg_node *root,
         accel->base = base->name;
     }
     accel->path = path;
-    const loading in = {.arena = arena, .accel = accel, .base = base, .err = err};
+    const loading in = {.arena = arena, .accel = accel, .base = base, .depth = depth, .err = err};
     RG_TRY(read_all(&in, root));
     *out = accel;
     return RG_OK;
@@ -408,22 +415,22 @@ static rg_status read_document(rg_arena *arena, const char *path, rg_node *root,
 rg_status rg_accel_read(rg_arena *arena, const char *path, rg_node *root, rg_accel **out,
                         rg_err *err)
 {
-    return read_document(arena, path, root, true, out, err);
+    return read_document(arena, path, root, 0, out, err);
 }
 
-static rg_status load_named(rg_arena *arena, const char *name_or_path, bool may_change,
-                            rg_accel **out, rg_err *err)
+static rg_status load_named(rg_arena *arena, const char *name_or_path, int depth, rg_accel **out,
+                            rg_err *err)
 {
     const char *path;
     rg_node *root;
     RG_TRY(rg_data_find(arena, "hw", "hardware", name_or_path, &path, err));
     RG_TRY(rg_doc_load(arena, path, &root, err));
-    return read_document(arena, path, root, may_change, out, err);
+    return read_document(arena, path, root, depth, out, err);
 }
 
 rg_status rg_accel_load(rg_arena *arena, const char *name_or_path, rg_accel **out, rg_err *err)
 {
-    return load_named(arena, name_or_path, true, out, err);
+    return load_named(arena, name_or_path, 0, out, err);
 }
 
 const rg_peak *rg_accel_peak_of(const rg_accel *accel, bool matrix, rg_dtype input,

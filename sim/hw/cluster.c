@@ -185,24 +185,29 @@ static rg_status add_price(rg_arena *arena, rg_cluster *cluster, rg_err *err)
     return RG_OK;
 }
 
-rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err)
+rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,
+                          rg_err *err)
 {
     static const char *const kinds[] = {"cluster", "accelerator", NULL};
-    const char *path;
-    rg_node *root, *node;
+    rg_node *node;
     int kind;
-    RG_TRY(rg_data_find(arena, "hw/nodes:hw", "hardware", name_or_path, &path, err));
-    RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a hardware file", err));
     RG_TRY(rg_map_get(root, "kind", &node, err));
     RG_TRY(rg_node_choice(node, kinds, &kind, err));
-    if (kind == 0) {
-        RG_TRY(read_cluster(arena, path, root, NULL, out, err));
-    } else {
-        rg_accel *accel;
-        RG_TRY(rg_accel_read(arena, path, root, &accel, err));
-        RG_TRY(usual_node(arena, accel, out, err));
-    }
+    if (kind == 0)
+        return read_cluster(arena, path, root, NULL, out, err);
+    rg_accel *accel;
+    RG_TRY(rg_accel_read(arena, path, root, &accel, err));
+    return usual_node(arena, accel, out, err);
+}
+
+rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err)
+{
+    const char *path;
+    rg_node *root;
+    RG_TRY(rg_data_find(arena, "hw/nodes:hw", "hardware", name_or_path, &path, err));
+    RG_TRY(rg_doc_load(arena, path, &root, err));
+    RG_TRY(rg_cluster_read(arena, path, root, out, err));
     return add_price(arena, *out, err);
 }
 

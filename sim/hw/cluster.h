@@ -58,6 +58,10 @@ typedef struct rg_cluster {
  * on-demand one in the price file. Errors: as rg_accel_load. */
 rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err);
 
+/** The same from a parsed document of a cluster or an accelerator, without a price. */
+rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,
+                          rg_err *err);
+
 /** Name of a kind of fabric: "switched", "pcie_tree". */
 const char *rg_fabric_kind_name(rg_fabric_kind kind);
 

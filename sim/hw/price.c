@@ -45,8 +45,10 @@ static rg_status read_price(rg_node *map, rg_price *out, rg_err *err)
     return rg_map_done(map, err);
 }
 
-static rg_status read_prices(rg_arena *arena, rg_node *root, rg_price_list *out, rg_err *err)
+rg_status rg_prices_read(rg_arena *arena, const char *path, rg_node *root, rg_price_list *out,
+                         rg_err *err)
 {
+    *out = (rg_price_list){.path = path};
     static const char *const kinds[] = {"prices", NULL};
     rg_node *node;
     int kind;
@@ -75,7 +77,7 @@ rg_status rg_prices_load(rg_arena *arena, const char *name_or_path, rg_price_lis
         return RG_OK;
     rg_node *root;
     RG_TRY(rg_doc_load(arena, out->path, &root, err));
-    return read_prices(arena, root, out, err);
+    return rg_prices_read(arena, out->path, root, out, err);
 }
 
 const rg_price *rg_price_least(const rg_price_list *prices, const char *device, rg_price_term term,

@@ -35,6 +35,9 @@ typedef struct rg_price_list {
  * empty list when there is none. Errors: RG_ERR_INPUT, RG_ERR_IO, RG_ERR_USAGE. */
 rg_status rg_prices_load(rg_arena *arena, const char *name_or_path, rg_price_list *out,
                          rg_err *err);
+/** The same from a parsed document. */
+rg_status rg_prices_read(rg_arena *arena, const char *path, rg_node *root, rg_price_list *out,
+                         rg_err *err);
 /** The least price of a device at a term, of one provider or of all (NULL); the earlier line wins
  * among equals; NULL when there is none. */
 const rg_price *rg_price_least(const rg_price_list *prices, const char *device, rg_price_term term,

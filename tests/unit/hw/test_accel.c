@@ -4,6 +4,8 @@
 
 #include "core/find.h"
 #include "hw/accel.h"
+#include "hw/check.h"
+#include "hw/fit.h"
 
 static rg_accel *load(rg_arena *arena, const char *name)
 {
@@ -83,6 +85,218 @@ static void every_figure_has_a_source(void **state)
     rg_arena_free(arena);
 }
 
+static rg_accel *parse(rg_arena *arena, const char *text, rg_err *err)
+{
+    rg_node *root;
+    rg_accel *accel = NULL;
+    if (rg_doc_parse(arena, "mine.yaml", text, strlen(text), false, &root, err) != RG_OK ||
+        rg_accel_read(arena, "mine.yaml", root, &accel, err) != RG_OK)
+        return NULL;
+    return accel;
+}
+
+/* Every device that comes with ridge. */
+static void every_file_loads_and_its_figures_agree(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(256);
+    const rg_data_entry *entries;
+    size_t count, devices = 0;
+    assert_ok(rg_data_list(arena, "hw", &entries, &count, &err));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(entries[i].name, "prices") == 0)
+            continue;
+        const rg_accel *accel = load(arena, entries[i].name);
+        rg_findings findings;
+        assert_string_equal(accel->name, entries[i].name);
+        assert_ok(rg_accel_check(arena, accel, &findings, &err));
+        if (findings.count > 0)
+            fail_msg("%s: %s", entries[i].name, findings.list[0].text);
+        devices++;
+    }
+    assert_true(devices >= 37);
+    rg_arena_free(arena);
+}
+
+/* H200: 132 SMs x 4096 flop per clock x 1.83 GHz = 989.4 TFLOP/s;
+ * A100: 108 x 2048 x 1.41 GHz = 311.9; MI300X: 304 x 2048 x 2.1 GHz = 1307.4;
+ * TPU v5e: 4 MXUs x 2 x 128 x 128 x 1.5 GHz = 196.6. */
+static void peaks_are_units_times_width_times_clock(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double flops_per_s;
+    } rows[] = {{"h200-sxm", 989.4e12},
+                {"a100-sxm-80gb", 311.9e12},
+                {"mi300x", 1307.4e12},
+                {"tpu-v5e", 196.6e12}};
+    rg_arena *arena = rg_arena_new(64);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const rg_accel *accel = load(arena, rows[i].name);
+        const rg_peak *peak = rg_accel_peak(accel, RG_BF16);
+        const double again = accel->units.value * peak->ops_per_clock_per_unit.value *
+                             rg_accel_peak_clock(accel, peak);
+        assert_close(again, rows[i].flops_per_s, 1e-3);
+        assert_close(peak->rate.value, again, 0.01);
+    }
+    rg_arena_free(arena);
+}
+
+/* GeForce: FP16 with FP32 accumulate runs at half the rate of FP16 accumulate. */
+static void peaks_differ_by_accumulate_type(void **state)
+{
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    const rg_accel *accel = load(arena, "rtx-4090");
+    const double wide = rg_accel_peak_of(accel, true, RG_FP16, RG_FP32)->rate.value;
+    const double narrow = rg_accel_peak_of(accel, true, RG_FP16, RG_FP16)->rate.value;
+    assert_close(narrow, 2 * wide, 1e-3);
+    assert_ptr_equal(rg_accel_peak(accel, RG_FP16),
+                     rg_accel_peak_of(accel, true, RG_FP16, RG_FP32));
+    assert_null(rg_accel_peak(accel, RG_FP64));
+    rg_arena_free(arena);
+}
+
+/* A100: 128 B x 108 SMs x 1.41 GHz = 19.49 TB/s of L1; 5120 B x 1.41 GHz = 7.219 TB/s of L2. */
+static void level_bandwidth_comes_from_bytes_per_clock(void **state)
+{
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    const rg_accel *accel = load(arena, "a100-sxm-80gb");
+    assert_close(rg_accel_level_bandwidth(accel, rg_accel_level(accel, "l1")), 19.491e12, 1e-3);
+    assert_close(rg_accel_level_bandwidth(accel, rg_accel_level(accel, "l2")), 7.2192e12, 1e-3);
+    assert_close(rg_accel_level_bandwidth(accel, rg_accel_memory(accel)), 2.039e12, 1e-12);
+    assert_ptr_equal(rg_accel_level(accel, "hbm"), rg_accel_memory(accel));
+    assert_null(rg_accel_level(accel, "l3"));
+    rg_arena_free(arena);
+}
+
+static void device_memory_goes_by_hbm_whatever_it_is_made_of(void **state)
+{
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    const rg_accel *accel = load(arena, "l4");
+    assert_string_equal(rg_accel_memory(accel)->name, "gddr");
+    assert_ptr_equal(rg_accel_level(accel, "hbm"), rg_accel_memory(accel));
+    rg_arena_free(arena);
+}
+
+/* "80 GB" of an H100 are 81559 MiB to software: 85.5e9 byte. */
+static void usable_memory_is_what_the_driver_reports(void **state)
+{
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    assert_close(rg_accel_memory_bytes(load(arena, "h100-sxm")), 81559.0 * 1048576, 1e-12);
+    assert_close(rg_accel_memory_bytes(load(arena, "gaudi3")), 128e9, 1e-12);
+    rg_arena_free(arena);
+}
+
+static void a_file_may_start_from_another_and_change_it(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(64);
+    const rg_accel *old = load(arena, "h200-sxm");
+    const rg_accel *accel = parse(arena,
+                                  "kind: accelerator\nname: faster\nbase: h200-sxm\nmemory:\n  "
+                                  "hbm:\n    bandwidth: {value: 9.6 TB/s, source: \"assumed: "
+                                  "twice\"}\n",
+                                  &err);
+    assert_non_null(accel);
+    assert_string_equal(accel->base, "h200-sxm");
+    assert_close(rg_accel_memory(accel)->bandwidth.value, 2 * rg_accel_memory(old)->bandwidth.value,
+                 1e-12);
+    assert_true(rg_accel_memory(accel)->bandwidth.assumed);
+    assert_close(rg_accel_memory(accel)->capacity.value, rg_accel_memory(old)->capacity.value, 0);
+    assert_close(rg_accel_peak(accel, RG_BF16)->rate.value, rg_accel_peak(old, RG_BF16)->rate.value,
+                 0);
+    assert_int_equal(accel->level_count, old->level_count);
+    assert_int_equal(accel->peak_count, old->peak_count);
+    rg_arena_free(arena);
+}
+
+#define FIT_FILE(fit)                           \
+    "kind: accelerator\nname: mine\nbase: l4\n" \
+    "fit:\n" fit
+
+static void fitted_constants_keep_their_groups_and_their_origin(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(64);
+    bool own = false;
+    const rg_accel *accel =
+        parse(arena,
+              FIT_FILE("  date: 2026-05-02\n  data: a table\n  rows: 900\n"
+                       "  gemm: {t0_us: 2.5, error: 4 %, tile: {fill_us: 0.25}}\n"),
+              &err);
+    assert_non_null(accel);
+    assert_close(rg_accel_fit_or(accel, "gemm", "t0_us", 0, &own), 2.5, 0);
+    assert_true(own);
+    assert_close(rg_accel_fit_or(accel, "gemm.tile", "fill_us", 0, NULL), 0.25, 0);
+    assert_close(rg_accel_fit_or(accel, "gemm", "no_such", 7, &own), 7, 0);
+    assert_false(own);
+    assert_string_equal(accel->fit_source, "date: 2026-05-02; data: a table; rows: 900");
+    rg_arena_free(arena);
+}
+
+static void borrowed_constants_say_so_and_give_way_to_own_ones(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(64);
+    rg_accel *lender = load(arena, "l4"), *accel = load(arena, "l4");
+    static const rg_fit_constant constants[] = {{.group = "gemm", .name = "t0_us", .value = 2},
+                                                {.group = "gemm", .name = "eta", .value = 0.8}};
+    lender->fit = constants;
+    lender->fit_count = 2;
+    rg_node *root;
+    static const char text[] = "borrow: l4\ngemm: {t0_us: 3}\n";
+    assert_ok(rg_doc_parse(arena, "mine.yaml", text, strlen(text), false, &root, &err));
+    assert_ok(rg_fit_read(arena, root, lender, accel, &err));
+    bool own = false;
+    assert_close(rg_accel_fit_or(accel, "gemm", "t0_us", 0, &own), 3, 0);
+    assert_true(own);
+    assert_close(rg_accel_fit_or(accel, "gemm", "eta", 0, &own), 0.8, 0);
+    assert_false(own);
+    assert_string_equal(accel->fit_borrowed_from, "l4");
+    rg_arena_free(arena);
+}
+
+/* Changing a figure through the list changes the device: what a sweep does. */
+static void figures_can_be_changed_by_path(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(64);
+    rg_accel *accel = load(arena, "h200-sxm");
+    const rg_named_figure *figures;
+    int count;
+    assert_ok(rg_accel_figures(arena, accel, &figures, &count, &err));
+    for (int i = 0; i < count; i++)
+        if (strcmp(figures[i].path, "memory.hbm.bandwidth") == 0)
+            figures[i].figure->value *= 1.5;
+    assert_close(rg_accel_memory(accel)->bandwidth.value, 7.2e12, 1e-12);
+    rg_arena_free(arena);
+}
+
+/* One die of an MI250X is half of its package in everything that adds up. */
+static void a_die_is_half_of_the_package(void **state)
+{
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    const rg_accel *die = load(arena, "mi250x-gcd"), *both = load(arena, "mi250x-package");
+    assert_close(2 * die->units.value, both->units.value, 0);
+    assert_close(2 * rg_accel_peak(die, RG_FP16)->rate.value,
+                 rg_accel_peak(both, RG_FP16)->rate.value, 1e-3);
+    assert_close(2 * rg_accel_memory(die)->bandwidth.value, rg_accel_memory(both)->bandwidth.value,
+                 1e-12);
+    assert_close(2 * die->tdp.value, both->tdp.value, 0);
+    rg_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +304,17 @@ int main(void)
         cmocka_unit_test(nvlink_4_and_pcie_5_carry_half_the_quoted_rate_each_way),
         cmocka_unit_test(plain_h100_is_refused_with_its_variants),
         cmocka_unit_test(every_figure_has_a_source),
+        cmocka_unit_test(every_file_loads_and_its_figures_agree),
+        cmocka_unit_test(peaks_are_units_times_width_times_clock),
+        cmocka_unit_test(peaks_differ_by_accumulate_type),
+        cmocka_unit_test(level_bandwidth_comes_from_bytes_per_clock),
+        cmocka_unit_test(device_memory_goes_by_hbm_whatever_it_is_made_of),
+        cmocka_unit_test(usable_memory_is_what_the_driver_reports),
+        cmocka_unit_test(a_file_may_start_from_another_and_change_it),
+        cmocka_unit_test(fitted_constants_keep_their_groups_and_their_origin),
+        cmocka_unit_test(borrowed_constants_say_so_and_give_way_to_own_ones),
+        cmocka_unit_test(figures_can_be_changed_by_path),
+        cmocka_unit_test(a_die_is_half_of_the_package),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,65 @@
+# Hardware files: listed, shown with their sources, checked.
+
+$ ridge list hw -f csv | cut -d, -f1 | grep -c .
+39
+$ ridge list hw -f csv | grep '^h200-sxm,'
+h200-sxm,NVIDIA H200 SXM5 141GB,hopper,141000000000,4800000000000,989400000000000,1.9789e+15,700,2.25
+$ ridge list nodes -f csv | grep gb200-nvl72
+gb200-nvl72,"NVIDIA GB200 NVL72, one rack of 18 trays with 4 GPUs",gb200,72,72,nvlink5
+$ ridge list gpus
+ridge: nothing to list of 'gpus'; hw, nodes, models
+[2]
+
+# A name that stands for several is refused with the list.
+$ ridge show h100
+ridge: [...]'h100' stands for several; name one of: h100-nvl, h100-pcie, h100-sxm
+[2]
+$ ridge show h200-smx
+ridge: no [...]'h200-smx'; nearest is 'h200-sxm'
+[2]
+$ ridge show H200_SXM | grep -E '^  (name|matrix|ridge)'
+  name                        h200-sxm
+  ridge point, flop per byte  206.1
+  matrix cores                528
+$ ridge show h200-sxm -f json | grep -A6 '"memory.hbm.bandwidth"'
+    "memory.hbm.bandwidth": {
+      "value": 4800000000000.0,
+      "unit": "byte/s",
+      "source": "NVIDIA H200 Tensor Core GPU datasheet, specifications table",
+      "assumed": false,
+      "measured": false
+    },
+$ ridge show hgx-h200 | grep -E 'within|between'
+  within a domain   nvlink4, switched, reduces in the network
+  between domains   infiniband-ndr, fat_tree, reduces in the network, one rail a device
+
+# All that comes with ridge agrees with itself.
+$ ridge check $ROOT/hw/*.yaml $ROOT/hw/nodes/*.yaml | tail -6
+  files            86
+  figures          2458
+  of them assumed  538
+  files refused    0
+  contradictions   0
+  warnings         0
+
+# A peak with sparsity in it is found.
+$ sed 's/rate: {value: 989.4 TFLOP/rate: {value: 1979 TFLOP/' $ROOT/hw/h100-sxm.yaml >h100-sxm.yaml
+$ ridge check h100-sxm.yaml 2>&1 >out | cat; head -1 out
+ridge: contradictions found: 3
+h100-sxm.yaml:23:21: error: rate of bf16_fp32 '1.979 PFLOP/s' is 2 times the '989.4 TFLOP/s' that a dense hopper does at 1.83 GHz; if it counts sparsity, halve it and give the figure as sparse: [peak-sparse]
+$ ridge check h100-sxm.yaml >out 2>&1
+[1]
+$ ridge check h100-sxm.yaml -f json 2>err | grep -c '"peak-sparse"'
+3
+
+# A device that does not exist: an H200 with twice the bandwidth.
+$ printf 'kind: accelerator\nname: h200-next\nbase: h200-sxm\nmemory: {hbm: {bandwidth: {value: 9.6 TB/s, source: "assumed: twice"}, pin_rate: {value: 12.5 Gbit/s, source: "assumed: twice"}}}\n' >h200-next.yaml
+$ ridge check h200-next.yaml | head -1
+h200-next.yaml: ok, accelerator h200-next, 69 figures, 9 of them assumed
+$ ridge show h200-next.yaml | grep -E 'starts|bandwidth  '
+  starts from                 h200-sxm
+  memory bandwidth            9.600 TB/s
+[...]
+
+# The same bytes each time.
+$ ridge show b200-sxm -f json >a; ridge show b200-sxm -f json >b; cmp a b
