@@ -27,11 +27,17 @@ static const double least_sensitivity = 0.003;
 /* Correlation beyond which two estimates cannot be told apart. */
 static const double entangled_correlation = 0.995;
 
+/* Stands for ln(error) of a row without a finite prediction. */
+static const double no_prediction = 10.0;
+/* Log error that one row is taken to have when it is weighed against a prior. */
+static const double row_deviation = 0.1;
+
 typedef struct fit_state {
     const rg_lsq_problem *problem;
+    size_t all; /* rows and, behind them, one line for each parameter's prior */
     double *x;        /* [parameters], natural values */
-    double *residual; /* [rows] */
-    double *scratch;  /* [2 rows] */
+    double *residual; /* [all] */
+    double *scratch;  /* [2 all] */
     int evaluations;
 } fit_state;
 
@@ -73,7 +79,12 @@ static void evaluate(fit_state *state)
     state->evaluations++;
     for (size_t i = 0; i < state->problem->rows; i++)
         if (!isfinite(state->residual[i]))
-            state->residual[i] = 10.0;
+            state->residual[i] = no_prediction;
+    for (int j = 0; j < state->problem->parameters; j++) {
+        const rg_lsq_parameter *p = &state->problem->parameter[j];
+        state->residual[state->problem->rows + (size_t)j] =
+            p->spread > 0.0 ? row_deviation * log(state->x[j] / p->start) / p->spread : 0.0;
+    }
 }
 
 static int residuals_of(const gsl_vector *u, void *data, gsl_vector *f)
@@ -82,7 +93,7 @@ static int residuals_of(const gsl_vector *u, void *data, gsl_vector *f)
     for (int j = 0; j < state->problem->parameters; j++)
         state->x[j] = from_free(&state->problem->parameter[j], gsl_vector_get(u, (size_t)j));
     evaluate(state);
-    for (size_t i = 0; i < state->problem->rows; i++) /* f may be a column: strided */
+    for (size_t i = 0; i < state->all; i++) /* f may be a column: strided */
         gsl_vector_set(f, i, state->residual[i]);
     return GSL_SUCCESS;
 }
@@ -112,7 +123,7 @@ static double mean_loss(const double *residual, size_t n, double knee)
 static rg_status reweighted_rounds(fit_state *state, rg_err *err)
 {
     const rg_lsq_problem *problem = state->problem;
-    const size_t n = problem->rows, m = (size_t)problem->parameters;
+    const size_t n = state->all, m = (size_t)problem->parameters;
     gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
     options.trs = gsl_multifit_nlinear_trs_lm;
     options.scale = gsl_multifit_nlinear_scale_more;
@@ -127,10 +138,11 @@ static rg_status reweighted_rounds(fit_state *state, rg_err *err)
     }
     const int rounds = problem->rounds > 0 ? problem->rounds : 4;
     for (int round = 0; round < rounds; round++) {
-        const double knee = huber_knee * robust_scale(state->residual, n, state->scratch);
+        const double knee =
+            huber_knee * robust_scale(state->residual, problem->rows, state->scratch);
         for (size_t i = 0; i < n; i++) {
             const double a = fabs(state->residual[i]);
-            gsl_vector_set(weight, i, a <= knee ? 1.0 : knee / a);
+            gsl_vector_set(weight, i, a <= knee || i >= problem->rows ? 1.0 : knee / a);
         }
         const double before = mean_loss(state->residual, n, knee);
         double kept[RG_LSQ_MAX_PARAMETERS];
@@ -165,9 +177,9 @@ done:
 static void coordinate_search(fit_state *state)
 {
     const rg_lsq_problem *problem = state->problem;
-    const size_t n = problem->rows;
+    const size_t n = state->all;
     const int passes = problem->coordinate_passes < 0 ? 3 : problem->coordinate_passes;
-    const double knee = huber_knee * robust_scale(state->residual, n, state->scratch);
+    const double knee = huber_knee * robust_scale(state->residual, problem->rows, state->scratch);
     double best = mean_loss(state->residual, n, knee);
     double step = 0.08;
     for (int pass = 0; pass < passes; pass++, step *= 0.5) {
@@ -310,15 +322,16 @@ rg_status rg_lsq_fit(rg_arena *arena, const rg_lsq_problem *problem, rg_lsq_resu
     memset(out, 0, sizeof *out);
     fit_state state = {.problem = problem};
     state.x = RG_NEW(arena, double, problem->parameters, err);
-    state.residual = RG_NEW(arena, double, problem->rows, err);
-    state.scratch = RG_NEW(arena, double, 2 * problem->rows, err);
+    state.all = problem->rows + (size_t)problem->parameters;
+    state.residual = RG_NEW(arena, double, state.all, err);
+    state.scratch = RG_NEW(arena, double, 2 * state.all, err);
     if (!state.x || !state.residual || !state.scratch)
         return RG_ERR_LIMIT;
     for (int j = 0; j < problem->parameters; j++)
         state.x[j] = problem->parameter[j].start;
-    problem->model(problem->context, state.x, state.residual);
+    evaluate(&state);
     for (size_t i = 0; i < problem->rows; i++)
-        if (!isfinite(state.residual[i]))
+        if (state.residual[i] >= no_prediction)
             return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
                            "row %zu has no finite prediction with the start values", i + 1);
     RG_TRY(reweighted_rounds(&state, err));

@@ -18,6 +18,7 @@ enum { RG_LSQ_MAX_PARAMETERS = 48 };
 typedef struct rg_lsq_parameter {
     const char *name;
     double start, lower, upper;
+    double spread; /* prior: deviation of ln(value) about start; 0 = none */
 } rg_lsq_parameter;
 
 /** Fill residual[rows] = ln(predicted / measured) for the parameter values x. Same x, same
@@ -57,7 +58,7 @@ typedef struct rg_lsq_result {
     int evaluations;
 } rg_lsq_result;
 
-/** Fit. Errors: RG_ERR_MODEL when rows < parameters, or a start value lies outside its range, or
+/** Fit. A prior counts as one row of deviation 0.1, so data outweigh it wherever they speak. Errors: RG_ERR_MODEL when rows < parameters, or a start value lies outside its range, or
  * the residuals are not finite at the start. */
 rg_status rg_lsq_fit(rg_arena *arena, const rg_lsq_problem *problem, rg_lsq_result *out,
                      rg_err *err);
