@@ -8,6 +8,7 @@
 /* One row a command; the order is that of the help. */
 extern const rg_command rg_cmd_check;
 extern const rg_command rg_cmd_estimate;
+extern const rg_command rg_cmd_fit;
 extern const rg_command rg_cmd_guard;
 extern const rg_command rg_cmd_help;
 extern const rg_command rg_cmd_list;
@@ -19,6 +20,7 @@ const rg_command *const rg_commands[] = {
     &rg_cmd_estimate,
     &rg_cmd_noc,
     /* measure */
+    &rg_cmd_fit,
     &rg_cmd_guard,
     /* data */
     &rg_cmd_check,

@@ -34,7 +34,7 @@ static const double row_deviation = 0.1;
 
 typedef struct fit_state {
     const rg_lsq_problem *problem;
-    size_t all; /* rows and, behind them, one line for each parameter's prior */
+    size_t all;       /* rows and, behind them, one line for each parameter's prior */
     double *x;        /* [parameters], natural values */
     double *residual; /* [all] */
     double *scratch;  /* [2 all] */

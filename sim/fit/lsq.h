@@ -58,8 +58,9 @@ typedef struct rg_lsq_result {
     int evaluations;
 } rg_lsq_result;
 
-/** Fit. A prior counts as one row of deviation 0.1, so data outweigh it wherever they speak. Errors: RG_ERR_MODEL when rows < parameters, or a start value lies outside its range, or
- * the residuals are not finite at the start. */
+/** Fit. A prior counts as one row of deviation 0.1, so data outweigh it wherever they speak.
+ * Errors: RG_ERR_MODEL when rows < parameters, or a start value lies outside its range, or the
+ * residuals are not finite at the start. */
 rg_status rg_lsq_fit(rg_arena *arena, const rg_lsq_problem *problem, rg_lsq_result *out,
                      rg_err *err);
 

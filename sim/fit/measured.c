@@ -320,7 +320,7 @@ static rg_status read_collective(const reader *in, rg_measured_row *row)
     RG_TRY(integer(in, "ranks", 2, &row->ranks));
     RG_TRY(integer(in, "bytes", 1, &bytes));
     RG_TRY(word(in, "dtype", &name));
-    row->collective = "all_reduce";
+    row->collective = "all_reduce_custom";
     if (in->kind == RG_MEASURED_NCCL) {
         RG_TRY(word(in, "op", &row->collective));
         row->collective = rg_arena_strdup(in->arena, row->collective, in->err);

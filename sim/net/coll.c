@@ -926,6 +926,11 @@ rg_status rg_coll_prepare(rg_arena *arena, const rg_cluster *cluster,
     return RG_OK;
 }
 
+void rg_coll_retune(rg_coll_context *context, const rg_coll_constants *constants)
+{
+    context->c = *constants;
+}
+
 const char *rg_coll_note(const rg_coll_context *context)
 {
     return context->note;

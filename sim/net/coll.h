@@ -145,6 +145,8 @@ typedef struct rg_coll_context rg_coll_context;
  * fabric lacks a figure. */
 rg_status rg_coll_prepare(rg_arena *arena, const rg_cluster *cluster,
                           const rg_coll_constants *constants, rg_coll_context **out, rg_err *err);
+/** Change the constants of a context, for fitting. */
+void rg_coll_retune(rg_coll_context *context, const rg_coll_constants *constants);
 /** Where the constants come from, in words. */
 const char *rg_coll_note(const rg_coll_context *context);
 
