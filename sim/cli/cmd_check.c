@@ -5,9 +5,11 @@
 
 #include "cli/args.h"
 #include "core/find.h"
+#include "core/text.h"
 #include "hw/check.h"
 #include "hw/cluster.h"
 #include "hw/price.h"
+#include "model/spec.h"
 
 extern const rg_command rg_cmd_check;
 
@@ -65,6 +67,17 @@ static rg_status check_prices(rg_arena *arena, const char *path, rg_node *root, 
     return RG_OK;
 }
 
+static rg_status check_model(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                             rg_err *err)
+{
+    rg_model *model;
+    (void)root;
+    RG_TRY(rg_model_load(arena, path, &model, err));
+    out->what = rg_arena_printf(arena, err, "model %s, %lld parameters", model->name,
+                                (long long)model->parameters_total);
+    return RG_OK;
+}
+
 /* One row a kind of file: the value of its kind:, and who reads it. */
 typedef struct file_kind {
     const char *kind;
@@ -75,14 +88,17 @@ static const file_kind file_kinds[] = {
     {"accelerator", check_accel},
     {"cluster", check_cluster},
     {"prices", check_prices},
+    {"model", check_model},
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
 
 static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_err *err)
 {
-    static const char *const names[] = {"accelerator", "cluster", "prices", NULL};
+    static const char *const names[] = {"accelerator", "cluster", "prices", "model", NULL};
     rg_node *root, *kind;
     int choice;
+    if (rg_text_ends_with(path, ".json"))
+        return check_model(arena, path, NULL, out, err);
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a data file", err));
     RG_TRY(rg_map_get(root, "kind", &kind, err));

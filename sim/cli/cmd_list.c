@@ -7,6 +7,7 @@
 #include "core/find.h"
 #include "hw/cluster.h"
 #include "hw/price.h"
+#include "model/spec.h"
 
 extern const rg_command rg_cmd_list;
 
@@ -90,9 +91,24 @@ static rg_status list_models(rg_arena *arena, rg_report *report, rg_err *err)
     RG_TRY(rg_data_list(arena, "models", &entries, &count, err));
     rg_table *table = rg_report_table(report, "models", "Models");
     rg_table_column(table, "name", "name", RG_CELL_TEXT, RG_DIM_NONE, false);
-    rg_table_column(table, "path", "file", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(table, "family", "family", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(table, "parameters_total", "parameters", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(table, "parameters_active", "active", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(table, "kv_bytes_per_token", "KV a token, bf16", RG_CELL_REAL, RG_DIM_BYTES,
+                    false);
+    rg_table_column(table, "max_context_tokens", "context", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(table, "path", "file", RG_CELL_TEXT, RG_DIM_NONE, true);
+    rg_format bf16;
+    RG_TRY(rg_format_parse("bf16", RG_NOWHERE, &bf16, err));
     for (size_t i = 0; i < count; i++) {
+        rg_model *model;
+        RG_TRY(rg_model_load(arena, entries[i].path, &model, err));
         rg_table_text(table, entries[i].name);
+        rg_table_text(table, model->family != NULL ? model->family : "-");
+        rg_table_int(table, model->parameters_total);
+        rg_table_int(table, model->parameters_active);
+        rg_table_real(table, rg_model_kv_bytes_per_token(model, &bf16, false).v);
+        rg_table_int(table, model->max_positions);
         rg_table_text(table, entries[i].path);
     }
     return RG_OK;

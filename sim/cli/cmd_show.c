@@ -4,7 +4,9 @@
 
 #include "cli/args.h"
 #include "cli/show.h"
+#include "cli/show_model.h"
 #include "core/find.h"
+#include "core/text.h"
 
 extern const rg_command rg_cmd_show;
 
@@ -17,13 +19,28 @@ static rg_status kind_of(rg_node *root, const char **out, rg_err *err)
     return kind == NULL ? RG_OK : rg_node_text(kind, out, err);
 }
 
-static rg_status show_file(rg_arena *arena, const char *path, rg_form form, rg_report *report,
-                           rg_err *err)
+static rg_status show_model(rg_arena *arena, const rg_args *args, const char *path, rg_form form,
+                            rg_report *report, rg_err *err)
+{
+    rg_model *model;
+    rg_show_kv kv;
+    RG_TRY(rg_model_load(arena, path, &model, err));
+    RG_TRY(rg_show_kv_options(args, &kv, err));
+    RG_TRY(rg_report_input(report, "model", path, err));
+    return rg_show_model(model, &kv, form, report, err);
+}
+
+static rg_status show_file(rg_arena *arena, const rg_args *args, const char *path, rg_form form,
+                           rg_report *report, rg_err *err)
 {
     rg_node *root;
     const char *kind;
+    if (rg_text_ends_with(path, ".json"))
+        return show_model(arena, args, path, form, report, err);
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(kind_of(root, &kind, err));
+    if (kind != NULL && strcmp(kind, "model") == 0)
+        return show_model(arena, args, path, form, report, err);
     if (kind != NULL && strcmp(kind, "prices") == 0) {
         rg_price_list prices;
         RG_TRY(rg_prices_load(arena, path, &prices, err));
@@ -46,11 +63,16 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     rg_form form;
     RG_TRY(rg_arg_form(args, &form, err));
     RG_TRY(rg_arg_report(arena, args, 1, &report, err));
-    RG_TRY(rg_data_find(arena, "hw:hw/nodes", "hardware or model", rg_arg_operand(args, 0), &path,
-                        err));
-    RG_TRY(show_file(arena, path, form, report, err));
+    RG_TRY(rg_data_find(arena, "hw:hw/nodes:models", "hardware or model", rg_arg_operand(args, 0),
+                        &path, err));
+    RG_TRY(show_file(arena, args, path, form, report, err));
     return rg_arg_write(args, report, NULL, err);
 }
+
+static const rg_option options[] = {
+    RG_SHOW_KV_OPTIONS,
+    {NULL, 0, NULL, NULL, NULL, false},
+};
 
 const rg_command rg_cmd_show = {
     .name = "show",
@@ -59,8 +81,13 @@ const rg_command rg_cmd_show = {
     .operands = "NAME|FILE",
     .least_operands = 1,
     .most_operands = 1,
-    .description = "Prints everything that a data file says: every hardware figure with its unit "
-                   "and source, what is assumed, the fitted constants and where they are from.",
-    .examples = "  ridge show h200-sxm\n  ridge show gb200-nvl72 --format json\n",
+    .description =
+        "Prints everything that a data file says: every hardware figure with its unit "
+        "and source, what is assumed, the fitted constants and where they are from. Of a model "
+        "(name, model YAML or config.json): parameters, cache, state, layers; the options "
+        "are for models.",
+    .examples = "  ridge show h200-sxm\n  ridge show gb200-nvl72 --format json\n"
+                "  ridge show llama-3.1-70b --kv-type fp8 --context 32768\n",
+    .options = options,
     .run = run,
 };

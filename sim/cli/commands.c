@@ -11,6 +11,7 @@ extern const rg_command rg_cmd_estimate;
 extern const rg_command rg_cmd_fit;
 extern const rg_command rg_cmd_guard;
 extern const rg_command rg_cmd_help;
+extern const rg_command rg_cmd_import;
 extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
 extern const rg_command rg_cmd_show;
@@ -24,6 +25,7 @@ const rg_command *const rg_commands[] = {
     &rg_cmd_guard,
     /* data */
     &rg_cmd_check,
+    &rg_cmd_import,
     &rg_cmd_list,
     &rg_cmd_show,
     /* about ridge */

@@ -46,7 +46,8 @@ static rg_status load_quant_file(rg_arena *arena, const char *path, rg_node **ou
     return RG_OK;
 }
 
-static rg_status load_config(rg_arena *arena, const char *path, rg_model **out, rg_err *err)
+rg_status rg_model_load_config(rg_arena *arena, const char *path, const char *family,
+                               rg_model **out, rg_err *err)
 {
     rg_node *config, *quant = NULL;
     RG_TRY(rg_doc_load(arena, path, &config, err));
@@ -54,7 +55,7 @@ static rg_status load_config(rg_arena *arena, const char *path, rg_model **out, 
     const char *name = name_of_path(arena, path, err);
     if (name == NULL)
         return RG_ERR_LIMIT;
-    return rg_model_import(arena, config, quant, NULL, name, out, err);
+    return rg_model_import(arena, config, quant, family, name, out, err);
 }
 
 rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err)
@@ -62,7 +63,7 @@ rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **ou
     const char *path;
     RG_TRY(rg_data_find(arena, "models", "model", name_or_path, &path, err));
     if (rg_text_ends_with(path, ".json"))
-        return load_config(arena, path, out, err);
+        return rg_model_load_config(arena, path, NULL, out, err);
     rg_node *root;
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_model_read(arena, root, out, err));

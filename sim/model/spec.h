@@ -115,6 +115,9 @@ typedef struct rg_model {
 /** Load by name ("llama-3.1-70b"), model YAML or config.json. A config.json takes a
  * hf_quant_config.json beside it (or NAME.hf_quant_config.json beside NAME.json) into account. */
 rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err);
+/** A config.json, whatever its file is called; family as below. */
+rg_status rg_model_load_config(rg_arena *arena, const char *path, const char *family,
+                               rg_model **out, rg_err *err);
 /** Import a parsed config.json; quant_config is the root of a hf_quant_config.json or NULL; family
  * overrides model_type when not NULL. name is the model's name in ridge. Errors: RG_ERR_INPUT with
  * the field, RG_ERR_MODEL for an architecture that ridge does not read rightly. */
