@@ -10,6 +10,7 @@
 #include "hw/cluster.h"
 #include "hw/price.h"
 #include "model/spec.h"
+#include "step/step.h"
 
 extern const rg_command rg_cmd_check;
 
@@ -78,6 +79,17 @@ static rg_status check_model(rg_arena *arena, const char *path, rg_node *root, c
     return RG_OK;
 }
 
+static rg_status check_engine(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                              rg_err *err)
+{
+    rg_engine engine;
+    (void)path;
+    RG_TRY(rg_engine_read(arena, root, &engine, err));
+    count_figures(out, engine.figures, engine.figure_count);
+    out->what = rg_arena_printf(arena, err, "engine %s", engine.name);
+    return RG_OK;
+}
+
 /* One row a kind of file: the value of its kind:, and who reads it. */
 typedef struct file_kind {
     const char *kind;
@@ -85,16 +97,16 @@ typedef struct file_kind {
 } file_kind;
 
 static const file_kind file_kinds[] = {
-    {"accelerator", check_accel},
-    {"cluster", check_cluster},
-    {"prices", check_prices},
-    {"model", check_model},
+    {"accelerator", check_accel}, {"cluster", check_cluster}, {"prices", check_prices},
+    {"model", check_model},       {"engine", check_engine},
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
 
 static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_err *err)
 {
-    static const char *const names[] = {"accelerator", "cluster", "prices", "model", NULL};
+    const char *names[FILE_KINDS + 1] = {NULL};
+    for (int i = 0; i < FILE_KINDS; i++)
+        names[i] = file_kinds[i].kind;
     rg_node *root, *kind;
     int choice;
     if (rg_text_ends_with(path, ".json"))

@@ -8,6 +8,7 @@
 #include "hw/cluster.h"
 #include "hw/price.h"
 #include "model/spec.h"
+#include "step/step.h"
 
 extern const rg_command rg_cmd_list;
 
@@ -114,12 +115,32 @@ static rg_status list_models(rg_arena *arena, rg_report *report, rg_err *err)
     return RG_OK;
 }
 
+static rg_status list_engines(rg_arena *arena, rg_report *report, rg_err *err)
+{
+    const rg_data_entry *entries;
+    size_t count;
+    RG_TRY(rg_data_list(arena, "hw/engines", &entries, &count, err));
+    rg_table *table = rg_report_table(report, "engines", "Serving engines");
+    rg_table_column(table, "name", "name", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(table, "title", "title", RG_CELL_TEXT, RG_DIM_NONE, false);
+    for (size_t i = 0; i < count; i++) {
+        rg_engine engine;
+        RG_TRY(rg_engine_load(arena, entries[i].path, &engine, err));
+        rg_table_text(table, entries[i].name);
+        rg_table_text(table, engine.title);
+    }
+    return RG_OK;
+}
+
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
     static const struct {
         const char *name;
         rg_status (*list)(rg_arena *, rg_report *, rg_err *);
-    } kinds[] = {{"hw", list_devices}, {"nodes", list_nodes}, {"models", list_models}};
+    } kinds[] = {{"hw", list_devices},
+                 {"nodes", list_nodes},
+                 {"models", list_models},
+                 {"engines", list_engines}};
     enum { KINDS = sizeof kinds / sizeof kinds[0] };
     const char *asked = rg_arg_operand(args, 0);
     rg_report *report;
@@ -132,21 +153,21 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
         RG_TRY(kinds[i].list(arena, report, err));
     }
     if (!found)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "nothing to list of '%s'; hw, nodes, models",
-                       asked);
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "nothing to list of '%s'; hw, nodes, models, engines", asked);
     return rg_arg_write(args, report, NULL, err);
 }
 
 const rg_command rg_cmd_list = {
     .name = "list",
     .group = "data",
-    .summary = "devices, nodes and models that there are",
-    .operands = "[hw|nodes|models]",
+    .summary = "devices, nodes, models and engines that there are",
+    .operands = "[hw|nodes|models|engines]",
     .least_operands = 0,
     .most_operands = 1,
-    .description =
-        "Names every device, node and model that the other commands know, from $RIDGE_DATA, the "
-        "current folder and what came with ridge. CSV is one list: name which.",
+    .description = "Names every device, node, model and engine that the other commands know, from "
+                   "$RIDGE_DATA, the "
+                   "current folder and what came with ridge. CSV is one list: name which.",
     .examples = "  ridge list\n  ridge list hw --format csv\n",
     .run = run,
 };

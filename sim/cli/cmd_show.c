@@ -1,4 +1,4 @@
-/* cli/cmd_show.c: one device, node, price list or model in full. */
+/* cli/cmd_show.c: one device, node, model, engine or price list in full. */
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -46,6 +46,11 @@ static rg_status show_file(rg_arena *arena, const rg_args *args, const char *pat
         RG_TRY(rg_prices_load(arena, path, &prices, err));
         return rg_show_prices(&prices, report, err);
     }
+    if (kind != NULL && strcmp(kind, "engine") == 0) {
+        rg_engine engine;
+        RG_TRY(rg_engine_load(arena, path, &engine, err));
+        return rg_show_engine(&engine, form, report, err);
+    }
     if (kind != NULL && strcmp(kind, "cluster") == 0) {
         rg_cluster *cluster;
         RG_TRY(rg_cluster_load(arena, path, &cluster, err));
@@ -63,8 +68,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     rg_form form;
     RG_TRY(rg_arg_form(args, &form, err));
     RG_TRY(rg_arg_report(arena, args, 1, &report, err));
-    RG_TRY(rg_data_find(arena, "hw:hw/nodes:models", "hardware or model", rg_arg_operand(args, 0),
-                        &path, err));
+    RG_TRY(rg_data_find(arena, "hw:hw/nodes:models:hw/engines", "hardware, model or engine",
+                        rg_arg_operand(args, 0), &path, err));
     RG_TRY(show_file(arena, args, path, form, report, err));
     return rg_arg_write(args, report, NULL, err);
 }
@@ -77,7 +82,7 @@ static const rg_option options[] = {
 const rg_command rg_cmd_show = {
     .name = "show",
     .group = "data",
-    .summary = "one device, node, price list or model in full, each figure with its source",
+    .summary = "one device, node, model, engine or price list in full, each figure with its source",
     .operands = "NAME|FILE",
     .least_operands = 1,
     .most_operands = 1,

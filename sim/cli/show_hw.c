@@ -175,6 +175,18 @@ rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_form form, rg
     return RG_OK;
 }
 
+rg_status rg_show_engine(const rg_engine *engine, rg_form form, rg_report *report, rg_err *err)
+{
+    RG_TRY(rg_report_input(report, "engine", engine->path, err));
+    rg_report_text(report, "kind", "kind", "engine");
+    rg_report_text(report, "name", "name", engine->name);
+    rg_report_text(report, "title", "title", engine->title);
+    if (engine->note != NULL)
+        rg_report_text(report, "note", "note", engine->note);
+    add_figures(report, form, engine->figures, engine->figure_count);
+    return RG_OK;
+}
+
 rg_status rg_show_prices(const rg_price_list *prices, rg_report *report, rg_err *err)
 {
     RG_TRY(rg_report_input(report, "prices", prices->path, err));

@@ -62,7 +62,8 @@ rg_status rg_figure_read(rg_node *node, rg_dim dim, unsigned rules, rg_figure *o
     RG_TRY(rg_quantity_parse(value->text, dim, value->pos, node->key, &out->value, err));
     value->used = true;
     out->pos = value->pos;
-    if (!(out->value > 0) || out->value > largest_figure)
+    const bool zero = out->value == 0 && (rules & RG_FIGURE_ZERO);
+    if ((!zero && !(out->value > 0)) || out->value > largest_figure)
         return rg_fail(err, RG_ERR_INPUT, value->pos, "%s '%s' is not above 0%s", node->key,
                        value->text, out->value > 0 ? " and below 1e30" : "");
     if ((rules & RG_FIGURE_WHOLE) && (floor(out->value) != out->value || out->value > 1e9))

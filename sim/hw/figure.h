@@ -33,6 +33,7 @@ typedef enum rg_figure_rule {
     RG_FIGURE_WHOLE = 2,    /* a whole number */
     RG_FIGURE_MEASURED = 4, /* the source must be a measurement (or "assumed") */
     RG_FIGURE_SPEC = 8,     /* the source must not be a measurement: that has a key of its own */
+    RG_FIGURE_ZERO = 16,    /* may be 0; else it must be above */
 } rg_figure_rule;
 
 typedef struct rg_figure_key {

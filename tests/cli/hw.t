@@ -7,7 +7,7 @@ h200-sxm,NVIDIA H200 SXM5 141GB,hopper,141000000000,4800000000000,98940000000000
 $ ridge list nodes -f csv | grep gb200-nvl72
 gb200-nvl72,"NVIDIA GB200 NVL72, one rack of 18 trays with 4 GPUs",gb200,72,72,nvlink5
 $ ridge list gpus
-ridge: nothing to list of 'gpus'; hw, nodes, models
+ridge: nothing to list of 'gpus'; hw, nodes, models, engines
 [2]
 
 # A name that stands for several is refused with the list.
@@ -63,3 +63,9 @@ $ ridge show h200-next.yaml | grep -E 'starts|bandwidth  '
 
 # The same bytes each time.
 $ ridge show b200-sxm -f json >a; ridge show b200-sxm -f json >b; cmp a b
+
+# Engines, too.
+$ ridge check $ROOT/hw/engines/*.yaml | grep -c ': ok, engine'
+3
+$ ridge show vllm | grep block_tokens
+  block_tokens        16        vLLM documentation, EngineArgs: block_size 16 on CUDA
