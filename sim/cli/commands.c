@@ -15,6 +15,7 @@ extern const rg_command rg_cmd_import;
 extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
 extern const rg_command rg_cmd_show;
+extern const rg_command rg_cmd_validate;
 
 const rg_command *const rg_commands[] = {
     /* answer */
@@ -23,6 +24,7 @@ const rg_command *const rg_commands[] = {
     /* measure */
     &rg_cmd_fit,
     &rg_cmd_guard,
+    &rg_cmd_validate,
     /* data */
     &rg_cmd_check,
     &rg_cmd_import,
