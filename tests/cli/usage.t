@@ -1,0 +1,50 @@
+# What the command line itself says: help, version, and mistakes with the nearest name.
+
+$ ridge --version
+ridge [...]
+
+$ ridge help | head -3
+ridge [...]: how fast an AI accelerator runs an LLM, why, and what to buy
+usage: ridge COMMAND [OPTION...] [FILE...]
+
+$ ridge
+ridge [...]
+[...]
+[2]
+
+$ ridge estmate
+ridge: no command 'estmate'; did you mean 'estimate'?
+[2]
+
+$ ridge help estmate
+ridge: no command 'estmate'; did you mean 'estimate'?
+[2]
+
+$ ridge estimate --fromat json
+ridge: unknown option '--fromat'; did you mean '--format'?
+[2]
+
+$ ridge estimate --batch
+ridge: option '--batch' needs a value
+[2]
+
+$ ridge estimate --batch 1 --batch 2
+ridge: option --batch is given twice; give it once
+[2]
+
+$ ridge estimate --format yaml
+ridge: option --format 'yaml' is not one of: text, csv, json, html
+[2]
+
+$ ridge estimate --seed -1
+ridge: option --seed '-1' is not in 0 to 9223372036854775807
+[2]
+
+$ ridge help extra words
+ridge: unexpected 'words'; options begin with '--', see 'ridge help --help'
+[2]
+
+$ ridge help --man | head -1
+.TH RIDGE 1 "" "ridge [...]" "User Commands"
+
+$ ridge help --completion | bash -n
