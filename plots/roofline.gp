@@ -1,6 +1,6 @@
 # Hierarchical roofline. Variables: figure_title, figure_note, x_least, x_most, y_least, y_most
 # (flop/byte, TFLOP/s). roofs_csv: kind,name,x0,y0,x1,y1,label_x,label_y,angle,rank;
-# points_csv: id,name,x,y,share,class,row,note; class 0 compute, 1 device memory, 2 L2, 3 L1,
+# points_csv: id,name,x,y,share,class,label_x,label_y,phase; class 0 compute, 1 device memory, 2 L2, 3 L1,
 # 4 fixed cost, 5 measured. row_1 ... row_<point_rows> and row_class_N are the lines of the table.
 # SPDX-License-Identifier: Apache-2.0
 is_text = (GPVAL_TERM eq 'dumb')
@@ -19,14 +19,13 @@ set grid xtics ytics lc rgb '#e4e4e4' lt 1 lw 0.7
 set lmargin at screen 0.075
 set rmargin at screen (has_points && !is_text ? 0.70 : 0.97)
 set tmargin at screen 0.92
-set bmargin at screen 0.105
+set bmargin at screen 0.135
 unset key
-if (!is_text) set label 1 figure_note at screen 0.985, screen 0.02 right font ',9' tc rgb '#777777' noenhanced
 
 level_colour(i) = int(i) == 0 ? 0x1f4e9c : int(i) == 1 ? 0x2a8c6f : int(i) == 2 ? 0xb07d12 : 0x8a8a8a
 class_colour(i) = int(i) == 0 ? 0xc0392b : int(i) == 1 ? 0x1f4e9c : int(i) == 2 ? 0x2a8c6f : int(i) == 3 ? 0xb07d12 : int(i) == 4 ? 0x7d5ba6 : 0x222222
 table_x = 0.725
-table_y(row) = 0.925 - 0.0265 * row
+table_y(row) = 0.925 - 0.0245 * row
 on_level(k) = strcol(1) eq 'level' ? k : NaN
 on_peak(k) = strcol(1) eq 'peak' ? k : NaN
 point_size(share) = 0.9 + 1.8 * sqrt(share > 0 ? share : 0)
@@ -34,7 +33,19 @@ point_size(share) = 0.9 + 1.8 * sqrt(share > 0 ? share : 0)
 if (!is_text && has_points) {
     set label 2 point_heading at screen table_x, screen 0.945 font ',10' noenhanced
     do for [i = 1:point_rows] {
-        set label (10 + i) value(sprintf('row_%d', i)) at screen table_x, screen table_y(i) font 'DejaVu Sans Mono,8' tc rgb class_colour(value(sprintf('row_class_%d', i))) noenhanced
+        set label (20 + i) value(sprintf('row_%d', i)) at screen table_x, screen table_y(i) font 'DejaVu Sans Mono,8' tc rgb class_colour(value(sprintf('row_class_%d', i))) noenhanced
+    }
+}
+
+if (!is_text) {
+    set label 1 figure_note at screen 0.985, screen 0.022 right font ',9' tc rgb '#777777' noenhanced
+    if (has_points) {
+        set label 3 'what binds:' at screen 0.075, screen 0.022 font ',9' tc rgb '#777777'
+        array binds[6] = ['compute', 'device memory', 'L2', 'L1', 'fixed cost', 'measured']
+        array at_x[6] = [0.155, 0.235, 0.355, 0.395, 0.435, 0.525]
+        do for [i = 1:6] {
+            set label (3 + i) '● ' . binds[i] at screen at_x[i], screen 0.022 font ',9' tc rgb class_colour(i == 6 ? 6 : i - 1)
+        }
     }
 }
 
@@ -49,5 +60,6 @@ if (is_text) {
          roofs_csv skip 1 using (on_level($7)):8:2:9:(level_colour($10)) with labels rotate variable left offset 0,0.6 font ',9' tc rgb variable noenhanced, \
          roofs_csv skip 1 using (on_peak($7)):8:2 with labels right offset 0,0.55 font ',9' tc rgb '#c0392b' noenhanced, \
          points_csv skip 1 using 3:4:(point_size($5)):(class_colour($6)) with points pt 7 ps variable lc rgb variable, \
-         points_csv skip 1 using 3:4:1 with labels font ',8' tc rgb '#ffffff'
+         points_csv skip 1 using 3:4:($7-$3):($8-$4) with vectors nohead lw 0.6 lc rgb '#999999', \
+         points_csv skip 1 using 7:8:1 with labels left font ',8' tc rgb '#222222'
 }

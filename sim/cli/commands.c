@@ -8,6 +8,7 @@
 /* One row a command; the order is that of the help. */
 extern const rg_command rg_cmd_check;
 extern const rg_command rg_cmd_estimate;
+extern const rg_command rg_cmd_roofline;
 extern const rg_command rg_cmd_fit;
 extern const rg_command rg_cmd_guard;
 extern const rg_command rg_cmd_help;
@@ -20,6 +21,7 @@ extern const rg_command rg_cmd_validate;
 const rg_command *const rg_commands[] = {
     /* answer */
     &rg_cmd_estimate,
+    &rg_cmd_roofline,
     &rg_cmd_noc,
     /* measure */
     &rg_cmd_fit,

@@ -86,9 +86,10 @@ rg_status rg_noc_command_replay(rg_arena *arena, const rg_args *args, rg_report 
         judged += d.judged;
         within += d.judged && d.within;
     }
-    rg_report_line(report, "%d of %d judged rows are within tolerance (latency 2 %% or 0.5 cycles "
-                           "up to 70 %% of saturation, 8 %% up to 90 %%; accepted load 3 %% past "
-                           "it).",
+    rg_report_line(report,
+                   "%d of %d judged rows are within tolerance (latency 2 %% or 0.5 cycles "
+                   "up to 70 %% of saturation, 8 %% up to 90 %%; accepted load 3 %% past "
+                   "it).",
                    within, judged);
     rg_report_int(report, "rows_judged", "rows judged", judged);
     rg_report_int(report, "rows_within", "rows within tolerance", within);

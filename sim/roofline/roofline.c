@@ -88,10 +88,6 @@ rg_flop_rate rg_roof_attainable(double intensity_flops_per_byte, rg_flop_rate pe
     return RG_FPS(fmin(intensity_flops_per_byte * bandwidth.v, peak.v));
 }
 
-static double decade_below(double x)
-{
-    return pow(10.0, floor(log10(x) + 1e-9));
-}
 static double decade_above(double x)
 {
     return pow(10.0, ceil(log10(x) - 1e-9));
@@ -99,7 +95,7 @@ static double decade_above(double x)
 
 rg_status rg_roof_axes_of(const rg_accel *accel, rg_roof_axes *out, rg_err *err)
 {
-    double least_ridge = INFINITY, most_ridge = 0.0, most_peak = 0.0;
+    double most_ridge = 0.0, most_peak = 0.0;
     for (int i = 0; i < accel->peak_count; i++) {
         if (!accel->peaks[i].rate.known)
             continue;
@@ -109,7 +105,6 @@ rg_status rg_roof_axes_of(const rg_accel *accel, rg_roof_axes *out, rg_err *err)
             rg_byte_rate bandwidth;
             if (rg_roof_bandwidth(accel, l, &bandwidth, NULL) != RG_OK)
                 continue;
-            least_ridge = fmin(least_ridge, rg_roof_ridge(peak, bandwidth));
             most_ridge = fmax(most_ridge, rg_roof_ridge(peak, bandwidth));
         }
     }
@@ -118,7 +113,7 @@ rg_status rg_roof_axes_of(const rg_accel *accel, rg_roof_axes *out, rg_err *err)
                        "%s gives no peak and bandwidth to draw a roof from", accel->name);
     out->y_most = decade_above(most_peak * 1.5);
     out->y_least = out->y_most * 1e-5;
-    out->x_least = fmin(0.1, decade_below(least_ridge));
+    out->x_least = 0.1;
     out->x_most = decade_above(most_ridge * 3.0);
     return RG_OK;
 }

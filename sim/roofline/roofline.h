@@ -55,7 +55,7 @@ rg_flop_rate rg_roof_attainable(double intensity_flops_per_byte, rg_flop_rate pe
                                 rg_byte_rate bandwidth);
 
 /** Axis limits in whole decades around the machine's ceilings, whatever the points: intensity from
- * 0.1 (decode lives near 1) or lower to past the highest ridge point, rate over the five decades
+ * 0.1 (decode lives near 1) to past the highest ridge point, rate over the five decades
  * below the one above the highest peak. Errors: RG_ERR_MODEL when the file gives no roof. */
 typedef struct rg_roof_axes {
     double x_least, x_most, y_least, y_most;

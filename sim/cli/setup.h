@@ -1,0 +1,85 @@
+/* cli/setup.h: the options that say which machine, which model and which arrangement.
+ *
+ * Reads step, hw, model. Shared by estimate, roofline, serve, plan and train, so that an option
+ * means the same everywhere. What is defaulted is written into the report's assumptions.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_CLI_SETUP_H
+#define RG_CLI_SETUP_H
+
+#include "cli/args.h"
+#include "step/step.h"
+
+/* Rows for a command's option table. */
+#define RG_SETUP_MACHINE                                                                \
+    {                                                                                   \
+        "hw", 0, "NAME", NULL, "accelerator, node or cluster: name or YAML file", false \
+    }
+#define RG_SETUP_MODEL                                                                           \
+    {                                                                                            \
+        "model", 'm', "NAME", NULL, "model: name, model YAML or Hugging Face config.json", false \
+    }
+#define RG_SETUP_FORMATS                                                                    \
+    {"weight-type",                                                                         \
+     0,                                                                                     \
+     "TYPE",                                                                                \
+     NULL,                                                                                  \
+     "weights: bf16, fp8, fp8_block, int8, int4_g128, nvfp4, mxfp4 ... [the checkpoint's]", \
+     false},                                                                                \
+        {"kv-type",                                                                         \
+         0,                                                                                 \
+         "TYPE",                                                                            \
+         NULL,                                                                              \
+         "KV cache: bf16, fp8, int8, int4_g64, int2_g32 ... [the "                          \
+         "checkpoint's, else bf16]",                                                        \
+         false},                                                                            \
+        {"act-type", 0, "TYPE", "bf16", "activations in memory", false},                    \
+        {"unfused", 0, NULL, NULL, "attention writes its scores to memory", false},         \
+    {                                                                                       \
+        "moe-skew", 0, "A", "0", "power-law exponent of expert loads; 0 is balanced", false \
+    }
+#define RG_SETUP_PARALLEL                                                                      \
+    {"tp", 0, "N", "1", "tensor-parallel ranks", false},                                       \
+        {"pp", 0, "N", "1", "pipeline stages", false},                                         \
+        {"ep", 0, "N", "1", "expert-parallel ranks", false},                                   \
+        {"cp", 0, "N", "1", "ranks that split the KV of a sequence", false},                   \
+        {"dp", 0, "N", "1", "replicas", false},                                                \
+        {"attention-dp", 0, NULL, NULL, "data-parallel attention within the tp group", false}, \
+    {                                                                                          \
+        "sequence-parallel", 0, NULL, NULL,                                                    \
+            "reduce-scatter and all-gather in place of all-reduce", false                      \
+    }
+#define RG_SETUP_KERNEL                                                                      \
+    {"ideal", 0, NULL, NULL, "bare roofline: every efficiency 1, no fixed cost", false},     \
+    {                                                                                        \
+        "sustained", 0, NULL, NULL, "long runs under the power cap instead of bursts", false \
+    }
+#define RG_SETUP_ENGINE                                                                            \
+    {                                                                                              \
+        "engine", 0, "NAME", "vllm", "serving engine's constants: vllm, sglang, trtllm or a YAML", \
+            false                                                                                  \
+    }
+
+typedef struct rg_setup {
+    rg_cluster *cluster;
+    rg_accel *accel;
+    rg_model *model;
+    rg_formats formats;
+    rg_parallel parallel;
+    rg_engine engine;
+    rg_kernel_options kernel;
+} rg_setup;
+
+/** Machine alone: --hw. */
+rg_status rg_setup_machine(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
+                           rg_err *err);
+/** Model and formats: --model, --weight-type ... */
+rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
+                         rg_err *err);
+/** Arrangement and kernel model: --tp ..., --ideal, --sustained. */
+rg_status rg_setup_arrangement(const rg_args *args, rg_report *report, rg_setup *out, rg_err *err);
+/** Engine constants: --engine. After the arrangement; --ideal leaves the engine's own time out. */
+rg_status rg_setup_engine(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
+                          rg_err *err);
+
+#endif
