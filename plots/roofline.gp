@@ -15,7 +15,7 @@ if (is_text) set format x '%g'
 set title figure_title noenhanced
 set tics nomirror scale 0.6
 set border 3 lc rgb '#444444'
-set grid xtics ytics lc rgb '#e4e4e4' lt 1 lw 0.7
+if (!is_text) set grid xtics ytics lc rgb '#e4e4e4' lt 1 lw 0.7
 set lmargin at screen 0.075
 set rmargin at screen (has_points && !is_text ? 0.70 : 0.97)
 set tmargin at screen 0.92
@@ -50,16 +50,15 @@ if (!is_text) {
 }
 
 # On a terminal, points get their ids; lines need no colours.
-if (is_text) {
-    plot roofs_csv skip 1 using (on_level($3)):4:($5-$3):($6-$4) with vectors nohead, \
-         roofs_csv skip 1 using (on_peak($3)):4:($5-$3):($6-$4) with vectors nohead, \
-         points_csv skip 1 using 3:4:1 with labels
-} else {
-    plot roofs_csv skip 1 using (on_level($3)):4:($5-$3):($6-$4):(level_colour($10)) with vectors nohead lw 2.2 lc rgb variable, \
-         roofs_csv skip 1 using (on_peak($3)):4:($5-$3):($6-$4) with vectors nohead lw 1.6 dt (6,4) lc rgb '#c0392b', \
-         roofs_csv skip 1 using (on_level($7)):8:2:9:(level_colour($10)) with labels rotate variable left offset 0,0.6 font ',9' tc rgb variable noenhanced, \
-         roofs_csv skip 1 using (on_peak($7)):8:2 with labels right offset 0,0.55 font ',9' tc rgb '#c0392b' noenhanced, \
-         points_csv skip 1 using 3:4:(point_size($5)):(class_colour($6)) with points pt 7 ps variable lc rgb variable, \
-         points_csv skip 1 using 3:4:($7-$3):($8-$4) with vectors nohead lw 0.6 lc rgb '#999999', \
-         points_csv skip 1 using 7:8:1 with labels left font ',8' tc rgb '#222222'
-}
+# The layers of the figure as one string, so that a figure without points has none.
+layers = "roofs_csv skip 1 using (on_level($3)):4:($5-$3):($6-$4):(level_colour($10)) with vectors nohead lw 2.2 lc rgb variable"
+layers = layers . ", roofs_csv skip 1 using (on_peak($3)):4:($5-$3):($6-$4) with vectors nohead lw 1.6 dt (6,4) lc rgb '#c0392b'"
+if (is_text) layers = layers . ", roofs_csv skip 1 using (on_level($7)):($8*1.5):2 with labels left"
+if (is_text) layers = layers . ", roofs_csv skip 1 using (on_peak($7)):($8*1.15):2 with labels right"
+if (!is_text) layers = layers . ", roofs_csv skip 1 using (on_level($7)):8:2:9:(level_colour($10)) with labels rotate variable left offset 0,0.6 font ',9' tc rgb variable noenhanced"
+if (!is_text) layers = layers . ", roofs_csv skip 1 using (on_peak($7)):8:2 with labels right offset 0,0.55 font ',9' tc rgb '#c0392b' noenhanced"
+if (has_points && is_text) layers = layers . ", points_csv skip 1 using 3:4:1 with labels"
+if (has_points && !is_text) layers = layers . ", points_csv skip 1 using 3:4:(point_size($5)):(class_colour($6)) with points pt 7 ps variable lc rgb variable"
+if (has_points && !is_text) layers = layers . ", points_csv skip 1 using 3:4:($7-$3):($8-$4) with vectors nohead lw 0.6 lc rgb '#999999'"
+if (has_points && !is_text) layers = layers . ", points_csv skip 1 using 7:8:1 with labels left font ',8' tc rgb '#222222'"
+plot @layers

@@ -417,7 +417,7 @@ static void report_roofs(const figure *f)
 
 static void report_points(const figure *f)
 {
-    rg_table *t = rg_report_table(f->report, "points", f->count ? "\nPoints" : NULL);
+    rg_table *t = rg_report_table(f->report, "points", "\nPoints");
     rg_table_column(t, "id", "id", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "name", "operator", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "phase", "phase", RG_CELL_TEXT, RG_DIM_NONE, false);
@@ -459,7 +459,10 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
         RG_TRY(add_measured(f, path, err));
     }
     report_roofs(f);
-    report_points(f);
+    if (f->count)
+        report_points(f);
+    else
+        rg_report_json(f->report, "points", json_array());
     const char *figure_path = rg_arg_text(args, "plot");
     const char *output = rg_arg_text(args, "output");
     const bool output_is_figure = output && rg_plot_is_figure(output);
