@@ -111,6 +111,7 @@ typedef struct placement {
     int64_t first, last, step, step_offset; /* (i + step_offset) % step == 0 */
     rg_node *dense_list, *expert_list;      /* indices */
     rg_node *flags;                         /* one a layer, 0 = dense */
+    rg_node *types;                         /* one a layer, "dense" or "sparse" */
 } placement;
 
 static rg_status read_placement(rg_hf *hf, placement *p, rg_err *err)
@@ -146,6 +147,7 @@ static rg_status read_placement(rg_hf *hf, placement *p, rg_err *err)
         RG_TRY(rg_hf_int(hf, "expert_layer_offset", 0, &offset, err));
         p->step_offset = p->step - offset % p->step;
     }
+    RG_TRY(rg_hf_layer_list(hf, "mlp_layer_types", &p->types, err));
     p->dense_list = rg_hf_find(hf, "mlp_only_layers");
     p->expert_list = rg_hf_find(hf, "moe_layers");
     if (p->expert_list != NULL && p->expert_list->kind == RG_NODE_LIST) {
@@ -174,6 +176,7 @@ static rg_status place_experts(rg_hf *hf, rg_err *err)
     placement p;
     RG_TRY(read_placement(hf, &p, err));
     const rg_node *flag = p.flags != NULL ? p.flags->first : NULL;
+    const rg_node *type = p.types != NULL ? p.types->first : NULL;
     for (int64_t i = 0; i < hf->model->layer_count; i++) {
         bool sparse = i >= p.first && i <= p.last && (i + p.step_offset) % p.step == 0;
         bool has;
@@ -190,6 +193,13 @@ static rg_status place_experts(rg_hf *hf, rg_err *err)
             RG_TRY(rg_node_int(flag, 0, 1, &value, err));
             sparse = value != 0;
             flag = flag->next;
+        }
+        if (type != NULL) {
+            static const char *const names[] = {"dense", "sparse", NULL};
+            int index;
+            RG_TRY(rg_node_choice(type, names, &index, err));
+            sparse = index == 1;
+            type = type->next;
         }
         if (sparse)
             rg_hf_copy_ffn(&hf->model->layers[i], &hf->expert);
@@ -454,6 +464,14 @@ static const char *const harmless[] = {
     "position_embedding_type",
     "window_layers",
     "use_mamba",
+    "norm_head",
+    "org_vocab",
+    "dim_model_base",
+    "bidirectional",
+    "dual_chunk",
+    "mm_",
+    "spatial_merge",
+
     "moe_renormalize",
     "aux",
     "shared_expert_overlap",
@@ -463,11 +481,11 @@ static const char *const harmless[] = {
 
 /* Parts of names that speak of structure. */
 static const char *const structural[] = {
-    "head",        "layer",  "expert",   "moe",       "dim",    "_size",  "rank",   "lora",
-    "kv_",         "_kv",    "attn",     "attention", "window", "ssm",    "mamba",  "conv",
-    "block",       "latent", "compress", "hyper",     "sparse", "index",  "mlp",    "ffn",
-    "proj",        "bias",   "gate",     "recurrent", "hybrid", "linear", "memory", "engram",
-    "ngram_embed", "share",  "width",    "hash",      NULL,
+    "head",    "layer",        "expert",      "moe",       "dim",    "_size",  "rank",   "lora",
+    "kv_",     "_kv",          "attn",        "attention", "window", "ssm",    "mamba",  "conv",
+    "block",   "latent",       "compress",    "hyper",     "sparse", "index",  "mlp",    "ffn",
+    "proj",    "bias",         "gate",        "recurrent", "hybrid", "linear", "memory", "engram",
+    "qk_norm", "qk_layernorm", "ngram_embed", "share",     "width",  "hash",   NULL,
 };
 
 static bool has_part(const char *name, const char *const *parts)
@@ -489,8 +507,9 @@ static bool idle_value(const rg_node *node)
         return true; /* words name choices of implementation */
     if (strcmp(node->text, "false") == 0)
         return true;
-    double value;
-    return rg_text_to_real(node->text, &value) && (value == 0 || value != floor(value));
+    double value; /* "30.0" is a scale, no count */
+    return rg_text_to_real(node->text, &value) &&
+           (value == 0 || value != floor(value) || strpbrk(node->text, ".eE") != NULL);
 }
 
 rg_status rg_hf_unknown(rg_hf *hf, rg_err *err)
