@@ -25,7 +25,7 @@ set yrange [-60:60]
 set format y '%g'
 set ylabel 'error (%)'
 unset key
-if (!is_text) set label 1 figure_note at screen 0.985, screen 0.02 right font ',9' tc rgb '#777777' noenhanced
+if (!is_text) set label 1 figure_note at screen 0.985, screen 0.965 right font ',9' tc rgb '#777777' noenhanced
 plot rows_csv skip 1 using 1:(of_class(0, $3)) with points pt 7 ps 0.22 lc rgb '#1f4e9c', \
      rows_csv skip 1 using 1:(of_class(1, $3)) with points pt 7 ps 0.22 lc rgb '#2a8c6f', \
      0 with lines lc rgb '#c0392b' lw 1.2

@@ -9,7 +9,7 @@
 #include "fit/calibrate.h"
 #include "fit/store.h"
 
-enum { MOST_GROUPS = 32, MOST_HELD = 32 };
+enum { MOST_GROUPS = 32 };
 
 static const rg_option options[] = {
     {.name = "hw", .argument = "H", .help = "device whose constants are fitted"},
@@ -21,6 +21,7 @@ static const rg_option options[] = {
      .fallback = "random:0.7",
      .help = "rows to fit: random, random:SHARE, regime:m<=256/m>1024"},
     {.name = "few", .argument = "N", .help = "fit the N most informative shapes only; lists them"},
+    {.name = "group", .argument = "NAME", .help = "fit this group only", .repeatable = true},
     {.name = "hold", .argument = "NAME", .help = "leave a constant as it is", .repeatable = true},
     {.name = "prior", .help = "let priors stand where the rows identify nothing"},
     {.name = "constants", .argument = "H", .help = "start from this device's constants"},
@@ -137,19 +138,26 @@ static void add_skipped(rg_report *report, const rg_measured_table *measured)
     }
 }
 
+/* Values of a repeatable option, NULL-terminated. */
+static rg_status list_of(rg_arena *arena, const rg_args *args, const char *name,
+                         const char *const **out, rg_err *err)
+{
+    const int count = rg_arg_count(args, name);
+    const char **list = RG_NEW(arena, const char *, count + 1, err);
+    if (!list)
+        return RG_ERR_LIMIT;
+    for (int i = 0; i < count; i++)
+        list[i] = rg_arg_nth(args, name, i);
+    *out = list;
+    return RG_OK;
+}
+
 static rg_status read_options(rg_arena *arena, const rg_args *args, rg_calibration_options *out,
                               rg_err *err)
 {
     RG_TRY(rg_split_parse(arena, rg_arg_text(args, "split"), rg_arg_seed(args), &out->split, err));
-    const char **hold = RG_NEW(arena, const char *, MOST_HELD + 1, err);
-    if (!hold)
-        return RG_ERR_LIMIT;
-    const int held = rg_arg_count(args, "hold");
-    if (held > MOST_HELD)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "more than '%d' options --hold", MOST_HELD);
-    for (int i = 0; i < held; i++)
-        hold[i] = rg_arg_nth(args, "hold", i);
-    out->hold = hold;
+    RG_TRY(list_of(arena, args, "hold", &out->hold, err));
+    RG_TRY(list_of(arena, args, "group", &out->groups, err));
     out->lean_on_prior = rg_arg_flag(args, "prior");
     int64_t few = 0, rows;
     if (rg_arg_given(args, "few"))

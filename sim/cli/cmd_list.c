@@ -77,7 +77,7 @@ static rg_status list_nodes(rg_arena *arena, rg_report *report, rg_err *err)
         rg_table_text(table, entries[i].name);
         rg_table_text(table, cluster->title);
         rg_table_text(table, cluster->accel->name);
-        rg_table_int(table, (long long)(cluster->devices_per_node * cluster->nodes));
+        rg_table_int(table, (long long)cluster->devices_per_node * cluster->nodes);
         rg_table_int(table, (long long)cluster->scale_up_devices);
         rg_table_text(table,
                       cluster->scale_up.technology == NULL ? "-" : cluster->scale_up.technology);

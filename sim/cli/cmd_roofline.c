@@ -275,7 +275,7 @@ static rg_status write_roofs(FILE *out, const figure *f, const rg_roof_axes *axe
         const double ridge = peak / bandwidth.v;
         if (ridge <= x0)
             continue;
-        const double label_x = x0 * pow(10.0, 0.08);
+        const double label_x = x0 * pow(10.0, 0.08 + 0.3 * ((accel->level_count - 1 - l) % 3));
         write_roof(out, "level", name, x0, x0 * bandwidth.v, ridge, peak, label_x,
                    label_x * bandwidth.v, angle, accel->level_count - 1 - l);
     }

@@ -161,7 +161,7 @@ rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_form form, rg
     rg_report_text(report, "title", "title", cluster->title);
     rg_report_text(report, "device", "device", cluster->accel->name);
     rg_report_int(report, "devices", "devices",
-                  (long long)(cluster->devices_per_node * cluster->nodes));
+                  (long long)cluster->devices_per_node * cluster->nodes);
     rg_report_int(report, "devices_per_node", "devices a node",
                   (long long)cluster->devices_per_node);
     rg_report_int(report, "nodes", "nodes", (long long)cluster->nodes);

@@ -121,10 +121,10 @@ static void log_errors(void *context, const double *x, double *residual)
         residual[i] = log(rg_predict_seconds(f->predictor, f->rows[i]) / f->rows[i]->seconds);
 }
 
-static bool is_held(const char *const *hold, const char *name)
+static bool is_listed(const char *const *list, const char *name)
 {
-    for (; hold && *hold; hold++)
-        if (strcmp(*hold, name) == 0)
+    for (; list && *list; list++)
+        if (strcmp(*list, name) == 0)
             return true;
     return false;
 }
@@ -228,7 +228,7 @@ static rg_status fit_group(rg_arena *arena, fitting *f, const rg_measured_row **
     rg_lsq_parameter free_parameters[RG_LSQ_MAX_PARAMETERS];
     int free = 0, index[RG_LSQ_MAX_PARAMETERS] = {0};
     for (int i = 0; i < f->all; i++) {
-        out->held[i] = is_held(options->hold, all[i].name) || !is_felt(f, &all[i], i, scratch);
+        out->held[i] = is_listed(options->hold, all[i].name) || !is_felt(f, &all[i], i, scratch);
         if (out->held[i])
             continue;
         index[free] = i;
@@ -300,6 +300,9 @@ rg_status rg_calibrate(rg_arena *arena, rg_predictor *predictor, const rg_measur
     if (!fitted || !tested)
         return RG_ERR_LIMIT;
     for (int group = RG_PREDICT_COLLECTIVE; group < RG_KG_COUNT; group++) {
+        if (options->groups && *options->groups &&
+            !is_listed(options->groups, rg_predict_group_name(group)))
+            continue;
         size_t usable = 0, fitted_count = 0, tested_count = 0;
         for (size_t i = 0; i < table->count; i++)
             usable +=

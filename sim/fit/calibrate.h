@@ -26,6 +26,7 @@ rg_status rg_split_row(const rg_split *split, const rg_measured_table *table,
 
 typedef struct rg_calibration_options {
     rg_split split;
+    const char *const *groups; /* to fit, by key; NULL-terminated, empty: all that have rows */
     const char *const *hold; /* constants to leave alone, by name; NULL-terminated */
     bool lean_on_prior; /* keep at its prior what the rows cannot identify, instead of refusing */
     int few;            /* 0, or so many shapes chosen as the most informative of the fitted ones */

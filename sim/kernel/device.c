@@ -70,54 +70,42 @@ static rg_status take_figures(const rg_accel *accel, rg_kernel_device *device, r
     return RG_OK;
 }
 
-static bool has_group(const rg_accel *accel, const char *group)
+/* Value of a constant in a file's group; false when the file does not give it. */
+static bool find_constant(const rg_accel *accel, const char *group, const char *name, double *out,
+                          bool *borrowed)
 {
     for (int i = 0; accel && i < accel->fit_count; i++)
-        if (strcmp(accel->fit[i].group, group) == 0)
+        if (strcmp(accel->fit[i].group, group) == 0 && strcmp(accel->fit[i].name, name) == 0) {
+            *out = accel->fit[i].value;
+            *borrowed = accel->fit[i].borrowed;
             return true;
+        }
     return false;
 }
 
-/* First group of the fallback chain that a device has constants for; -1 when there is none. */
-static int group_with_constants(const rg_accel *accel, int group)
-{
-    for (int g = group; accel && g >= 0; g = rg_kernel_groups[g].fallback)
-        if (has_group(accel, rg_kernel_groups[g].name))
-            return g;
-    return -1;
-}
-
+/* Own constants first, then the lenders', then the same of the group that stands nearest. */
 static void resolve_group(rg_kernel_device *device, int group, const rg_accel *accel,
                           const rg_accel *machine, const rg_accel *software)
 {
     const rg_kernel_group_info *info = &rg_kernel_groups[group];
-    const int own = group_with_constants(accel, group);
-    /* Own constants of this very group, else the lenders' of it, else what is nearest anywhere. */
-    const bool lent = own != group && (group_with_constants(machine, group) == group ||
-                                       group_with_constants(software, group) == group || own < 0);
     device->origin[group] = RG_KO_START;
     for (int i = 0; i < info->count; i++) {
         const rg_kernel_constant *constant = &info->constants[i];
-        const rg_accel *source = accel;
-        int from = own;
-        if (lent) {
-            const rg_accel *first = constant->software ? software : machine;
-            const rg_accel *second = constant->software ? machine : software;
-            const bool use_second = group_with_constants(first, group) != group &&
-                                    group_with_constants(second, group) == group;
-            source = use_second ? second : first;
-            from = group_with_constants(source, group);
-        }
-        bool mine = false;
-        device->c[group][i] = from < 0 ? constant->start
-                                       : rg_accel_fit_or(source, rg_kernel_groups[from].name,
-                                                         constant->name, constant->start, &mine);
-        if (from < 0)
-            continue;
-        const rg_kernel_origin origin =
-            mine && source == accel && from == group ? RG_KO_OWN : RG_KO_BORROWED;
-        if (i == 0 || origin < device->origin[group])
-            device->origin[group] = origin;
+        const rg_accel *sources[3] = {accel, constant->software ? software : machine,
+                                      constant->software ? machine : software};
+        device->c[group][i] = constant->start;
+        bool found = false, borrowed = false;
+        for (int g = group; g >= 0 && !found; g = rg_kernel_groups[g].fallback)
+            for (int s = 0; s < 3 && !found; s++) {
+                found = find_constant(sources[s], rg_kernel_groups[g].name, constant->name,
+                                      &device->c[group][i], &borrowed);
+                if (!found)
+                    continue;
+                if (g == group && s == 0 && !borrowed)
+                    device->origin[group] = RG_KO_OWN;
+                else if (device->origin[group] == RG_KO_START)
+                    device->origin[group] = RG_KO_BORROWED;
+            }
     }
 }
 

@@ -27,7 +27,7 @@
 enum {
     LARGEST_TILE = 53248, /* accumulators: 64K registers less addresses and operands */
     LARGEST_COARSE_TILE = 32768,
-    MOST_SPLITS = 32,
+    SPLIT_STEPS = 6,     /* 1, 2, 4 ... 32 parts of K */
     FEWEST_STEPS = 4,    /* K steps that a part of a split keeps */
     MEMORY_SLOTS = 2048, /* recent shapes remembered by each thread */
 };
@@ -44,11 +44,12 @@ typedef struct product {
     double compute_cycles;     /* of a step, for one element of the tile */
     double x_cycles, w_cycles; /* L2 to SM cycles of a step, for a row of X, a column of W */
     double k_step;
+    int most_split_steps; /* powers of two of K parts that the kernel can do, 1 and up counted */
 } product;
 
 typedef struct best_tile {
-    double sm_cycles[6]; /* least SM time with 1, 2, 4, ... parts of K */
-    bool compute_bound[6];
+    double sm_cycles[SPLIT_STEPS]; /* least SM time with 1, 2, 4, ... parts of K */
+    bool compute_bound[SPLIT_STEPS];
 } best_tile;
 
 double rg_kernel_join(double a, double b, double p)
@@ -75,7 +76,7 @@ static void try_tile(const product *p, double a, double b, best_tile *best)
     const double step = compute > load ? compute : load;
     const double steps = ceil(p->k / p->k_step), wave = p->c[RG_GEMM_WAVE];
     double parts = 1.0;
-    for (int i = 0; i < 6; i++, parts *= 2.0) {
+    for (int i = 0; i < p->most_split_steps; i++, parts *= 2.0) {
         double part_steps = steps;
         if (i > 0) {
             part_steps = ceil(p->k / (parts * p->k_step));
@@ -205,6 +206,8 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     p.units = device->units;
     p.hz = device->hz;
     p.k_step = 128.0 / x_bytes;
+    /* Block-scaled kernels (DeepGEMM) keep K in one piece: scales apply while it is summed. */
+    p.most_split_steps = rg_kernel_gemm_group(g) == RG_KG_GEMM_FP8_BLOCK ? 1 : SPLIT_STEPS;
     const double burst = device->options.sustained ? c[RG_GEMM_SUSTAINED] : c[RG_GEMM_COMPUTE];
     p.compute_cycles = 2.0 * p.k_step * p.units * p.hz / (burst * peak);
     p.x_cycles = 128.0 / c[RG_GEMM_L2_SM];
@@ -224,7 +227,7 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     const double l2 = hit / device->l2_rate;
     const double slower = c[RG_GEMM_COMPUTE] / c[RG_GEMM_SUSTAINED] - 1.0;
     double least = INFINITY, parts = 1.0;
-    for (int i = 0; i < 6; i++, parts *= 2.0) {
+    for (int i = 0; i < SPLIT_STEPS; i++, parts *= 2.0) {
         if (!(best.sm_cycles[i] < INFINITY))
             continue;
         double sm = best.sm_cycles[i] / p.hz;

@@ -36,8 +36,8 @@ $ ridge show hgx-h200 | grep -E 'within|between'
 # All that comes with ridge agrees with itself.
 $ ridge check $ROOT/hw/*.yaml $ROOT/hw/nodes/*.yaml | tail -6
   files            86
-  figures          2458
-  of them assumed  538
+  figures          [...]
+  of them assumed  [...]
   files refused    0
   contradictions   0
   warnings         0
@@ -55,7 +55,7 @@ $ ridge check h100-sxm.yaml -f json 2>err | grep -c '"peak-sparse"'
 # A device that does not exist: an H200 with twice the bandwidth.
 $ printf 'kind: accelerator\nname: h200-next\nbase: h200-sxm\nmemory: {hbm: {bandwidth: {value: 9.6 TB/s, source: "assumed: twice"}, pin_rate: {value: 12.5 Gbit/s, source: "assumed: twice"}}}\n' >h200-next.yaml
 $ ridge check h200-next.yaml | head -1
-h200-next.yaml: ok, accelerator h200-next, 69 figures, 9 of them assumed
+h200-next.yaml: ok, accelerator h200-next, [...] figures, [...] of them assumed
 $ ridge show h200-next.yaml | grep -E 'starts|bandwidth  '
   starts from                 h200-sxm
   memory bandwidth            9.600 TB/s
