@@ -86,8 +86,9 @@ typedef struct rg_accel {
     rg_figure boost_clock, base_clock, sustained_clock;  /* Hz */
     rg_figure max_threads_per_unit, max_blocks_per_unit; /* occupancy limits where known */
     rg_figure registers_per_unit;                        /* 32-bit registers */
-    rg_figure tdp;                                       /* W */
-    rg_figure idle_power;                                /* W, often assumed */
+    rg_figure exp_per_clock_per_unit; /* exponentials per clock of the special-function units */
+    rg_figure tdp;                    /* W */
+    rg_figure idle_power;             /* W, often assumed */
     rg_peak peaks[RG_MAX_PEAKS];
     int peak_count;
     rg_memory_level levels[RG_MAX_LEVELS];

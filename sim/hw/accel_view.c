@@ -16,6 +16,7 @@ const rg_figure_key rg_accel_unit_keys[] = {
     {"max_threads", RG_DIM_NONE, AT(rg_accel, max_threads_per_unit), RG_FIGURE_WHOLE},
     {"max_blocks", RG_DIM_NONE, AT(rg_accel, max_blocks_per_unit), RG_FIGURE_WHOLE},
     {"registers", RG_DIM_NONE, AT(rg_accel, registers_per_unit), RG_FIGURE_WHOLE},
+    {"exponentials_per_clock", RG_DIM_NONE, AT(rg_accel, exp_per_clock_per_unit), 0},
     {NULL, RG_DIM_NONE, 0, 0},
 };
 const rg_figure_key rg_accel_clock_keys[] = {
