@@ -46,7 +46,7 @@ $ ridge check $ROOT/hw/*.yaml $ROOT/hw/nodes/*.yaml | tail -6
 $ sed 's/rate: {value: 989.4 TFLOP/rate: {value: 1979 TFLOP/' $ROOT/hw/h100-sxm.yaml >h100-sxm.yaml
 $ ridge check h100-sxm.yaml 2>&1 >out | cat; head -1 out
 ridge: contradictions found: 3
-h100-sxm.yaml:23:21: error: rate of bf16_fp32 '1.979 PFLOP/s' is 2 times the '989.4 TFLOP/s' that a dense hopper does at 1.83 GHz; if it counts sparsity, halve it and give the figure as sparse: [peak-sparse]
+h100-sxm.yaml:[...]: error: rate of bf16_fp32 '1.979 PFLOP/s' is 2 times the '989.4 TFLOP/s' that a dense hopper does at 1.83 GHz; if it counts sparsity, halve it and give the figure as sparse: [peak-sparse]
 $ ridge check h100-sxm.yaml >out 2>&1
 [1]
 $ ridge check h100-sxm.yaml -f json 2>err | grep -c '"peak-sparse"'
