@@ -14,6 +14,7 @@
 #ifdef __CUDACC__
 
 #define RG_DEVICE static __device__ __forceinline__
+#define RG_DEVICE_MEMBER __device__ __forceinline__
 #define RG_KERNEL(name, params, threads, blocks_per_sm)                  \
     extern "C" __global__ void __launch_bounds__(threads, blocks_per_sm) \
         name(const __grid_constant__ params p)

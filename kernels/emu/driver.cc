@@ -184,6 +184,9 @@ result enqueue(stream *s, operation o)
 
 extern "C" {
 
+extern const int rg_emulated_driver;
+const int rg_emulated_driver = 1;
+
 result cuInit(unsigned)
 {
     CALL(cuInit)

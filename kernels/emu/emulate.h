@@ -16,6 +16,7 @@
 #include <cstring>
 
 #define RG_DEVICE [[maybe_unused]] static inline
+#define RG_DEVICE_MEMBER inline
 #define RG_UNROLL
 #define __grid_constant__
 

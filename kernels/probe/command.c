@@ -21,11 +21,11 @@ rg_status rg_session_open(rg_arena *arena, rg_session *session, const rg_probe_o
     memset(session, 0, sizeof *session);
     RG_TRY(rg_cuda_open(&session->cuda, options->cuda_lib, err));
     RG_TRY(rg_gpu_open(&session->gpu, &session->cuda, options->device, err));
-    session->emulated = strstr(session->gpu.figures.name, "emulation") != NULL;
+    session->emulated = session->cuda.emulated;
     rg_nvml_open(&session->nvml, options->cuda_lib, session->gpu.figures.pci);
     if (!options->counters)
         snprintf(session->cupti_reason, sizeof session->cupti_reason, "not asked for");
-    else if (session->emulated && !options->cuda_lib)
+    else if (session->emulated && !getenv("RIDGE_EMU_CUPTI"))
         snprintf(session->cupti_reason, sizeof session->cupti_reason, "an emulation has none");
     else
         session->cupti = rg_cupti_open(arena, options->cuda_lib, session->cupti_reason,

@@ -99,5 +99,6 @@ rg_status rg_cuda_open(rg_cuda *cuda, const char *folder, rg_err *err)
     RG_CUDA_CALLS(RG_CUDA_LOOKUP)
 #undef RG_CUDA_LOOKUP
     *(void **)&cuda->cuTensorMapEncodeTiled = dlsym(cuda->library, "cuTensorMapEncodeTiled");
+    cuda->emulated = dlsym(cuda->library, "rg_emulated_driver") != NULL;
     return start(cuda, err);
 }

@@ -147,6 +147,7 @@ typedef struct rg_cuda {
                                            const uint32_t *, int, int, int, int);
     int driver_version; /* 13000 for CUDA 13.0 */
     int device_count;
+    bool emulated; /* ridge's own stand-in: it knows kernels by name, and its times mean nothing */
 } rg_cuda;
 
 /** Open a library of CUDA: from folder (NULL: none), by bare name, from $CUDA_HOME and from the

@@ -6,8 +6,12 @@
 #include "bench.h"
 
 extern const rg_family rg_family_kv_read;
+extern const rg_family rg_family_decode;
+extern const rg_family rg_family_decode_mla;
 
 const rg_family *const rg_families[] = {
     &rg_family_kv_read,
+    &rg_family_decode,
+    &rg_family_decode_mla,
     NULL,
 };

@@ -6,7 +6,6 @@
 #include "gpu.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "embedded.h"
@@ -79,7 +78,7 @@ rg_status rg_gpu_open(rg_gpu *gpu, const rg_cuda *cuda, int index, rg_err *err)
     RG_CU(cuda, cuCtxSetCurrent, (gpu->context), err);
     RG_CU(cuda, cuStreamCreate, (&gpu->stream, RG_CU_STREAM_NON_BLOCKING), err);
     RG_TRY(read_figures(gpu, err));
-    if (rg_embedded_count == 0 && !getenv("RIDGE_EMULATED"))
+    if (rg_embedded_count == 0 && !cuda->emulated)
         return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE,
                        "this ridge-probe was built without kernels; build it again where nvcc is "
                        "(make CUDA=/usr/local/cuda)");
