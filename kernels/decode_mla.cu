@@ -1,8 +1,8 @@
 /* kernels/decode_mla.cu: decode attention over a latent cache (multi-head latent attention).
  *
- * Reads decode.h, decode_tile.h; reference: rg_decode_reference in decode_mma.cu with V the front of
- * K. A row is 512 latent and 64 rotary elements; all query heads share it, so each byte is read once
- * for 16 or 64 heads. Eight warps: scores are cut by tokens, the output by latent dimensions.
+ * Reads decode.h, decode_tile.h; reference: rg_decode_reference in decode_mma.cu with V the front
+ * of K. A row is 512 latent and 64 rotary elements; all query heads share it, so each byte is read
+ * once for 16 or 64 heads. Eight warps: scores are cut by tokens, the output by latent dimensions.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "decode.h"
@@ -17,20 +17,21 @@ struct mla {
     static constexpr int tokens = RG_MLA_TILE, heads = 16 * tiles, threads = RG_MLA_THREADS;
     static constexpr int stages = tiles > 1 ? 2 : 3;
     static constexpr int stage_bytes = tokens * row::pitch;
-    static constexpr int pairs = 4 * row::pairs_per_word;       /* of a 16-byte key vector */
-    static constexpr int elements = 128 / row::bits;            /* of the same */
-    static constexpr int key_groups = row::bytes / 64;          /* groups of four vectors */
-    static constexpr int halves = tiles == 1 ? 2 : 1;           /* cuts of the score's sum */
-    static constexpr int warp_tiles = tiles == 1 ? 1 : tiles / 2; /* head tiles of a warp's scores */
+    static constexpr int pairs = 4 * row::pairs_per_word; /* of a 16-byte key vector */
+    static constexpr int elements = 128 / row::bits;      /* of the same */
+    static constexpr int key_groups = row::bytes / 64;    /* groups of four vectors */
+    static constexpr int halves = tiles == 1 ? 2 : 1;     /* cuts of the score's sum */
+    static constexpr int warp_tiles =
+        tiles == 1 ? 1 : tiles / 2; /* head tiles of a warp's scores */
     static constexpr int score_pitch = tokens + 1;
-    static constexpr int value_vector = row::bits == 16 ? 16 : 8;  /* 64 dimensions in 8 vectors */
+    static constexpr int value_vector = row::bits == 16 ? 16 : 8; /* 64 dimensions in 8 vectors */
     static constexpr int value_pairs = value_vector / 4 * row::pairs_per_word;
 
     unsigned char *latents;
-    uint4 *queries;     /* [tiles][36 steps][32 lanes] */
-    float *score;       /* [halves][heads][score_pitch] */
-    uint16_t *weight;   /* bf16 [heads][tokens] */
-    float *state;       /* [heads][3]: maximum, sum, factor */
+    uint4 *queries;   /* [tiles][36 steps][32 lanes] */
+    float *score;     /* [halves][heads][score_pitch] */
+    uint16_t *weight; /* bf16 [heads][tokens] */
+    float *state;     /* [heads][3]: maximum, sum, factor */
 
     RG_DEVICE_MEMBER void load_queries(const uint16_t *q, int group) const
     {
@@ -76,24 +77,23 @@ struct mla {
             RG_UNROLL
             for (int s = 0; s < pairs / 2; s++)
                 RG_UNROLL
-                for (int t = 0; t < warp_tiles; t++) {
-                    const uint4 f =
-                        queries[((tile0 + t) * 36 + group * (pairs / 2) + s) * 32 + lane];
-                    const uint32_t a[4] = {f.x, f.y, f.z, f.w};
-                    rg_mma_bf16(c[t], a, b + 2 * s);
-                }
+            for (int t = 0; t < warp_tiles; t++) {
+                const uint4 f = queries[((tile0 + t) * 36 + group * (pairs / 2) + s) * 32 + lane];
+                const uint32_t a[4] = {f.x, f.y, f.z, f.w};
+                rg_mma_bf16(c[t], a, b + 2 * s);
+            }
         }
         const float factor = p.scale * (store == RG_STORE_E4M3 ? p.kv.k_factor : 1.0f);
         float *const to = score + (halves == 2 ? upper * heads * score_pitch : 0);
         RG_UNROLL
         for (int t = 0; t < warp_tiles; t++)
             RG_UNROLL
-            for (int e = 0; e < 4; e++) {
-                const int head = 16 * (tile0 + t) + lane / 4 + e / 2 * 8;
-                const int token = column0 + rg_token(2 * quad + e % 2);
-                const bool on = token0 + token < last;
-                to[head * score_pitch + token] = on ? c[t][e] * factor : rg_minus_infinity();
-            }
+        for (int e = 0; e < 4; e++) {
+            const int head = 16 * (tile0 + t) + lane / 4 + e / 2 * 8;
+            const int token = column0 + rg_token(2 * quad + e % 2);
+            const bool on = token0 + token < last;
+            to[head * score_pitch + token] = on ? c[t][e] * factor : rg_minus_infinity();
+        }
     }
 
     /** A warp for a head, a lane for a token. */
@@ -181,26 +181,26 @@ struct mla {
         RG_UNROLL
         for (int t = 0; t < tiles; t++)
             RG_UNROLL
-            for (int n = 0; n < 8; n++)
-                RG_UNROLL
-                for (int e = 0; e < 4; e++) {
-                    const int h = 16 * t + g + e / 2 * 8, head = head_first + h;
-                    const int d = (warp * 8 + 2 * quad + e % 2) * value_elements +
-                                  rg_pair_element<store>(n / 2, n % 2);
-                    if (head >= p.group)
-                        continue;
-                    const float value = o[t][n][e] * factor, sum = state[3 * h + 1];
-                    if (work.parts == 1) {
-                        p.out[(row0 + head) * RG_MLA_LATENT + d] =
-                            rg_bf16_from(sum > 0 ? value / sum : 0.0f);
-                    } else {
-                        float *slot = p.partial + ((int64_t)work.slot * p.group + head) *
-                                                      (RG_MLA_LATENT + 2);
-                        slot[2 + d] = value;
-                        if (d == 0)
-                            slot[0] = state[3 * h], slot[1] = sum;
-                    }
-                }
+        for (int n = 0; n < 8; n++)
+            RG_UNROLL
+        for (int e = 0; e < 4; e++) {
+            const int h = 16 * t + g + e / 2 * 8, head = head_first + h;
+            const int d = (warp * 8 + 2 * quad + e % 2) * value_elements +
+                          rg_pair_element<store>(n / 2, n % 2);
+            if (head >= p.group)
+                continue;
+            const float value = o[t][n][e] * factor, sum = state[3 * h + 1];
+            if (work.parts == 1) {
+                p.out[(row0 + head) * RG_MLA_LATENT + d] =
+                    rg_bf16_from(sum > 0 ? value / sum : 0.0f);
+            } else {
+                float *slot =
+                    p.partial + ((int64_t)work.slot * p.group + head) * (RG_MLA_LATENT + 2);
+                slot[2 + d] = value;
+                if (d == 0)
+                    slot[0] = state[3 * h], slot[1] = sum;
+            }
+        }
     }
 
     /** work.head is the tile of query heads; the cache has one head. */
@@ -248,12 +248,12 @@ struct mla {
     }
 };
 
-#define RG_DECODE_MLA(name, store, tiles)                                                          \
-    RG_KERNEL(name, rg_decode_params, RG_MLA_THREADS, 1)                                           \
-    {                                                                                              \
-        RG_SHARED(shared);                                                                         \
-        for (int w = RG_BID; w < p.work_count; w += RG_GRID)                                       \
-            mla<store, tiles>::part(p, p.work[w], shared);                                         \
+#define RG_DECODE_MLA(name, store, tiles)                    \
+    RG_KERNEL(name, rg_decode_params, RG_MLA_THREADS, 1)     \
+    {                                                        \
+        RG_SHARED(shared);                                   \
+        for (int w = RG_BID; w < p.work_count; w += RG_GRID) \
+            mla<store, tiles>::part(p, p.work[w], shared);   \
     }
 
 RG_DECODE_MLA(rg_decode_mla_bfloat16_1, RG_STORE_BF16, 1)

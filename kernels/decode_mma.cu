@@ -1,10 +1,10 @@
-/* kernels/decode_mma.cu: decode attention on tensor cores, the merge of its parts, and the reference
- * of all decode kernels.
+/* kernels/decode_mma.cu: decode attention on tensor cores, the merge of its parts, and the
+ * reference of all decode kernels.
  *
- * Reads decode.h, decode_tile.h. The query heads of one KV head are the rows of a 16-row tile, so up
- * to 16 heads cost the same. Four warps share a tile of 64 tokens that cp.async brings in while the
- * tile before is worked on; each warp keeps the running softmax of its own 16 tokens, and the four
- * meet at the end of a part.
+ * Reads decode.h, decode_tile.h. The query heads of one KV head are the rows of a 16-row tile, so
+ * up to 16 heads cost the same. Four warps share a tile of 64 tokens that cp.async brings in while
+ * the tile before is worked on; each warp keeps the running softmax of its own 16 tokens, and the
+ * four meet at the end of a part.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "decode.h"
@@ -39,9 +39,9 @@ void rg_decode_reference(const rg_decode_params *p, rg_store store, double *out)
                 const uint32_t *scale = kv->k_scale ? kv->k_scale + row * kv->scale_words : NULL;
                 score[t] = 0;
                 for (int32_t d = 0; d < kv->head_dim; d++)
-                    score[t] += rg_bf16_value(q[d]) *
-                                rg_kv_element(store, kv->k + row * kv->row_bytes, scale,
-                                              kv->k_factor, d);
+                    score[t] +=
+                        rg_bf16_value(q[d]) *
+                        rg_kv_element(store, kv->k + row * kv->row_bytes, scale, kv->k_factor, d);
                 score[t] *= p->scale;
                 most = fmax(most, score[t]);
             }
@@ -71,8 +71,8 @@ RG_DEVICE void query_fragments(const uint16_t *q, int group, uint4 *fragments)
 {
     using row = rg_row<store, head_dim>;
     constexpr int vector = row::bytes % 64 == 0 ? 16 : 8;
-    constexpr int elements = vector * 8 / row::bits;         /* of a vector */
-    constexpr int pairs = vector / 4 * row::pairs_per_word;  /* of a vector */
+    constexpr int elements = vector * 8 / row::bits;        /* of a vector */
+    constexpr int pairs = vector / 4 * row::pairs_per_word; /* of a vector */
     for (int i = RG_TID; i < head_dim / 16 * 32; i += RG_DECODE_THREADS) {
         const int step = i / 32, g = i % 32 / 4, quad = i % 4;
         const int base = (step / (pairs / 2) * 4 + quad) * elements;
@@ -136,10 +136,11 @@ RG_DEVICE void output_tiles(const unsigned char *values, const uint32_t *scales,
         RG_UNROLL
         for (int t = 0; t < 4; t++) {
             uint32_t words[vector / 4], scale = 0;
-            rg_load_words<vector>(values + tokens[t] * row::pitch + (group * 8 + g) * vector, words);
+            rg_load_words<vector>(values + tokens[t] * row::pitch + (group * 8 + g) * vector,
+                                  words);
             if constexpr (store == RG_STORE_INT4)
-                scale = scales[tokens[t] * row::scales +
-                               (group * 8 + g) * elements / RG_INT4_GROUP];
+                scale =
+                    scales[tokens[t] * row::scales + (group * 8 + g) * elements / RG_INT4_GROUP];
             RG_UNROLL
             for (int w = 0; w < vector / 4; w++)
                 rg_pairs<store>(words[w], scale, v[t] + w * row::pairs_per_word);
@@ -178,8 +179,8 @@ RG_DEVICE void softmax_step(float c[2][4], softmax_rows *rows, float (*o)[4])
 {
     RG_UNROLL
     for (int r = 0; r < 2; r++) {
-        float most = rg_max(rg_max(c[0][2 * r], c[0][2 * r + 1]),
-                            rg_max(c[1][2 * r], c[1][2 * r + 1]));
+        float most =
+            rg_max(rg_max(c[0][2 * r], c[0][2 * r + 1]), rg_max(c[1][2 * r], c[1][2 * r + 1]));
         most = rg_max(most, rg_shfl_xor(most, 1));
         most = rg_max(most, rg_shfl_xor(most, 2));
         most = rg_max(most, rows->most[r]);
@@ -191,10 +192,10 @@ RG_DEVICE void softmax_step(float c[2][4], softmax_rows *rows, float (*o)[4])
         RG_UNROLL
         for (int j = 0; j < 2; j++)
             RG_UNROLL
-            for (int e = 0; e < 2; e++) {
-                c[j][2 * r + e] = rg_exp2(c[j][2 * r + e] - reference);
-                rows->sum[r] += c[j][2 * r + e];
-            }
+        for (int e = 0; e < 2; e++) {
+            c[j][2 * r + e] = rg_exp2(c[j][2 * r + e] - reference);
+            rows->sum[r] += c[j][2 * r + e];
+        }
         RG_UNROLL
         for (int t = 0; t < tiles; t++) {
             o[t][2 * r] *= factor;
@@ -234,8 +235,8 @@ RG_DEVICE void warp_tokens(const rg_decode_params &p, const unsigned char *stage
         RG_UNROLL
         for (int j = 0; j < 2; j++)
             RG_UNROLL
-            for (int e = 0; e < 4; e++)
-                c[j][e] *= rg_bits_float(v_scales[at + 8 * j + rg_token(2 * quad + e % 2)]);
+        for (int e = 0; e < 4; e++)
+            c[j][e] *= rg_bits_float(v_scales[at + 8 * j + rg_token(2 * quad + e % 2)]);
     }
     const uint32_t a[4] = {rg_pack_bf16(c[0][0], c[0][1]), rg_pack_bf16(c[0][2], c[0][3]),
                            rg_pack_bf16(c[1][0], c[1][1]), rg_pack_bf16(c[1][2], c[1][3])};
@@ -248,9 +249,9 @@ template <rg_store store, int head_dim>
 RG_DEVICE void finish_part(const rg_decode_params &p, const rg_kv_work &work, softmax_rows rows,
                            float (*o)[4], unsigned char *shared)
 {
-    float *total = (float *)shared;       /* [16][head_dim] */
-    float *most = total + 16 * head_dim;  /* [4][16] */
-    float *sum = most + 4 * 16;           /* [4][16] */
+    float *total = (float *)shared;      /* [16][head_dim] */
+    float *most = total + 16 * head_dim; /* [4][16] */
+    float *sum = most + 4 * 16;          /* [4][16] */
     const int warp = RG_TID / 32, lane = RG_TID % 32, g = lane / 4, quad = lane % 4;
     RG_UNROLL
     for (int r = 0; r < 2; r++) {
@@ -275,11 +276,11 @@ RG_DEVICE void finish_part(const rg_decode_params &p, const rg_kv_work &work, so
     for (int w = 0; w < 4; w++) { /* one after the other, so that the sum has one order */
         if (w == warp)
             RG_UNROLL
-            for (int t = 0; t < head_dim / 8; t++)
-                RG_UNROLL
-                for (int e = 0; e < 4; e++)
-                    total[(g + e / 2 * 8) * head_dim +
-                          output_dim<store, head_dim>(t, 2 * quad + e % 2)] += o[t][e] * factor[e / 2];
+        for (int t = 0; t < head_dim / 8; t++)
+            RG_UNROLL
+        for (int e = 0; e < 4; e++)
+            total[(g + e / 2 * 8) * head_dim + output_dim<store, head_dim>(t, 2 * quad + e % 2)] +=
+                o[t][e] * factor[e / 2];
         rg_sync();
     }
     const float value_factor = store == RG_STORE_E4M3 ? p.kv.v_factor : 1.0f;
@@ -316,9 +317,9 @@ RG_DEVICE void decode_part(const rg_decode_params &p, const rg_kv_work &work, un
     const int32_t *pages = p.kv.pages + (int64_t)work.sequence * p.kv.pages_per_sequence;
     const int64_t head_row = (int64_t)work.head * p.kv.head_rows;
     const int tiles = (work.last - work.first + RG_DECODE_TILE - 1) / RG_DECODE_TILE;
-    query_fragments<store, head_dim>(
-        p.q + ((int64_t)work.sequence * p.kv.kv_heads + work.head) * p.group * head_dim, p.group,
-        fragments);
+    query_fragments<store, head_dim>(p.q + ((int64_t)work.sequence * p.kv.kv_heads + work.head) *
+                                               p.group * head_dim,
+                                     p.group, fragments);
     for (int t = 0; t < stages - 1; t++) {
         if (t < tiles)
             rg_tile_copy<store, head_dim, RG_DECODE_TILE, RG_DECODE_THREADS>(
@@ -346,12 +347,12 @@ RG_DEVICE void decode_part(const rg_decode_params &p, const rg_kv_work &work, un
     finish_part<store, head_dim>(p, work, rows, o, shared);
 }
 
-#define RG_DECODE_MMA(name, store, head_dim)                                                       \
-    RG_KERNEL(name, rg_decode_params, RG_DECODE_THREADS, head_dim > 128 ? 1 : 2)                   \
-    {                                                                                              \
-        RG_SHARED(shared);                                                                         \
-        for (int w = RG_BID; w < p.work_count; w += RG_GRID)                                       \
-            decode_part<store, head_dim>(p, p.work[w], shared);                                    \
+#define RG_DECODE_MMA(name, store, head_dim)                                     \
+    RG_KERNEL(name, rg_decode_params, RG_DECODE_THREADS, head_dim > 128 ? 1 : 2) \
+    {                                                                            \
+        RG_SHARED(shared);                                                       \
+        for (int w = RG_BID; w < p.work_count; w += RG_GRID)                     \
+            decode_part<store, head_dim>(p, p.work[w], shared);                  \
     }
 
 RG_DECODE_MMA(rg_decode_mma_bfloat16_64, RG_STORE_BF16, 64)
@@ -385,8 +386,7 @@ RG_KERNEL(rg_decode_merge, rg_merge_params, RG_MERGE_THREADS, 4)
             weight += factor * at[1];
             value += factor * at[2 + d];
         }
-        p.out[(head0 + head) * p.value_dim + d] =
-            rg_bf16_from(weight > 0 ? value / weight : 0.0f);
+        p.out[(head0 + head) * p.value_dim + d] = rg_bf16_from(weight > 0 ? value / weight : 0.0f);
     }
 }
 

@@ -1,8 +1,8 @@
 /* kernels/decode_simt.cu: decode attention without tensor cores.
  *
  * Reads decode.h, decode_tile.h; reference: rg_decode_reference in decode_mma.cu. The same tiles as
- * the tensor-core kernel, so the same bytes; the products are plain fp32. With few query heads for a
- * KV head memory hides them, with 8 they decide: the pair shows what a model must tell apart.
+ * the tensor-core kernel, so the same bytes; the products are plain fp32. With few query heads for
+ * a KV head memory hides them, with 8 they decide: the pair shows what a model must tell apart.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "decode.h"
@@ -32,9 +32,9 @@ struct simt {
     static constexpr int lane_vector = lane_bytes < 16 ? lane_bytes : 16;
     static constexpr int word_dims = 32 / row::bits;
 
-    float *q;      /* [group][head_dim] */
-    float *score;  /* [group][tile] */
-    float *state;  /* [group][3]: maximum, sum, factor */
+    float *q;     /* [group][head_dim] */
+    float *score; /* [group][tile] */
+    float *state; /* [group][3]: maximum, sum, factor */
 
     /** Scores of the tile: 8 lanes for a token, 16 tokens at a time. */
     RG_DEVICE_MEMBER void scores(const rg_decode_params &p, const unsigned char *stage, int token0,
@@ -57,8 +57,8 @@ struct simt {
                     RG_UNROLL
                     for (int g = 0; g < group; g++)
                         RG_UNROLL
-                        for (int e = 0; e < word_dims; e++)
-                            sum[g] += k[e] * q[g * head_dim + dim + e];
+                    for (int e = 0; e < word_dims; e++)
+                        sum[g] += k[e] * q[g * head_dim + dim + e];
                 }
             }
             float factor = p.scale;
@@ -71,8 +71,7 @@ struct simt {
                 for (int mask = 1; mask < 8; mask *= 2)
                     sum[g] += rg_shfl_xor(sum[g], mask);
                 if (lane == 0)
-                    score[g * tile + t] =
-                        token0 + t < last ? sum[g] * factor : rg_minus_infinity();
+                    score[g * tile + t] = token0 + t < last ? sum[g] * factor : rg_minus_infinity();
             }
         }
     }
@@ -124,8 +123,8 @@ struct simt {
         RG_UNROLL
         for (int g = 0; g < group; g++)
             RG_UNROLL
-            for (int e = 0; e < word_dims; e++)
-                o[g][e] *= state[3 * g + 2];
+        for (int e = 0; e < word_dims; e++)
+            o[g][e] *= state[3 * g + 2];
         for (int t = RG_TID / row_words; t < tile; t += token_step) {
             float v[word_dims];
             to_floats<store>(*(const uint32_t *)(values + t * row::pitch + 4 * word),
@@ -151,12 +150,12 @@ struct simt {
         for (int s = 0; s < token_step; s++) {
             if (s == side)
                 RG_UNROLL
-                for (int g = 0; g < group; g++)
-                    RG_UNROLL
-                    for (int e = 0; e < word_dims; e++) {
-                        float *at = total + g * head_dim + word * word_dims + e;
-                        *at = (s == 0 ? 0.0f : *at) + o[g][e];
-                    }
+            for (int g = 0; g < group; g++)
+                RG_UNROLL
+            for (int e = 0; e < word_dims; e++) {
+                float *at = total + g * head_dim + word * word_dims + e;
+                *at = (s == 0 ? 0.0f : *at) + o[g][e];
+            }
             rg_sync();
         }
         const float value_factor = store == RG_STORE_E4M3 ? p.kv.v_factor : 1.0f;
@@ -228,16 +227,16 @@ struct simt {
     }
 };
 
-#define RG_DECODE_SIMT(name, store, head_dim, group)                                               \
-    RG_KERNEL(name, rg_decode_params, RG_DECODE_THREADS, 2)                                        \
-    {                                                                                              \
-        RG_SHARED(shared);                                                                         \
-        for (int w = RG_BID; w < p.work_count; w += RG_GRID)                                       \
-            simt<store, head_dim, group>::part(p, p.work[w], shared);                              \
+#define RG_DECODE_SIMT(name, store, head_dim, group)                  \
+    RG_KERNEL(name, rg_decode_params, RG_DECODE_THREADS, 2)           \
+    {                                                                 \
+        RG_SHARED(shared);                                            \
+        for (int w = RG_BID; w < p.work_count; w += RG_GRID)          \
+            simt<store, head_dim, group>::part(p, p.work[w], shared); \
     }
-#define RG_DECODE_SIMT_GROUPS(name, store, head_dim)                                               \
-    RG_DECODE_SIMT(name##_1, store, head_dim, 1)                                                   \
-    RG_DECODE_SIMT(name##_4, store, head_dim, 4)                                                   \
+#define RG_DECODE_SIMT_GROUPS(name, store, head_dim) \
+    RG_DECODE_SIMT(name##_1, store, head_dim, 1)     \
+    RG_DECODE_SIMT(name##_4, store, head_dim, 4)     \
     RG_DECODE_SIMT(name##_8, store, head_dim, 8)
 
 RG_DECODE_SIMT_GROUPS(rg_decode_simt_bfloat16_64, RG_STORE_BF16, 64)

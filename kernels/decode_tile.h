@@ -7,8 +7,8 @@
  * alike:
  *  - scores: lane (g, q) of a warp takes vector q of each 4-vector group of the row of token
  *    rg_token(g); queries lie in shared memory in the same order;
- *  - output: lane (g, q) takes vector g of each 8-vector group of the rows of tokens q, 4 + (q+2)%4,
- *    and 8 more of both, which are the tokens of its score fragment.
+ *  - output: lane (g, q) takes vector g of each 8-vector group of the rows of tokens q, 4 +
+ * (q+2)%4, and 8 more of both, which are the tokens of its score fragment.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_KERNELS_DECODE_TILE_H
@@ -97,8 +97,8 @@ RG_DEVICE void rg_load_words(const void *shared, uint32_t *words)
 /** Copy one tile of K and V (and scales) into a stage, asynchronously; tokens at or past `last` are
  * zeros. V is left out when p.v is NULL. */
 template <rg_store store, int head_dim, int tile, int threads>
-RG_DEVICE void rg_tile_copy(const rg_kv_view &kv, const int32_t *pages, int64_t head_row,
-                            int first, int last, unsigned char *stage)
+RG_DEVICE void rg_tile_copy(const rg_kv_view &kv, const int32_t *pages, int64_t head_row, int first,
+                            int last, unsigned char *stage)
 {
     using row = rg_row<store, head_dim>;
     unsigned char *const v_stage = stage + tile * row::pitch;

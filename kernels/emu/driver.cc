@@ -11,6 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../value.h"
 #include "engine.h"
+#include "emulate_sm90.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -205,6 +206,24 @@ result cuGetErrorName(result, const char **name)
 result cuGetErrorString(result, const char **text)
 {
     *text = "reported by the emulated driver";
+    return SUCCESS;
+}
+result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *base, const uint64_t *dims,
+                              const uint64_t *strides, const uint32_t *box, const uint32_t *, int,
+                              int swizzle, int, int)
+{
+    const uint32_t element_bytes = type == 9 ? 2 : 1; /* bf16 and bytes are what ridge asks for */
+    if (rank != 2 || (type != 9 && type != 0) || box[0] * element_bytes > 128)
+        return INVALID_VALUE;
+    const rg_emu_tensor_map m = {(const unsigned char *)base,
+                                 dims[0],
+                                 dims[1],
+                                 strides[0],
+                                 box[0],
+                                 box[1],
+                                 element_bytes,
+                                 swizzle == 3};
+    memcpy(map, &m, sizeof m);
     return SUCCESS;
 }
 result cuDeviceGetCount(int *count)

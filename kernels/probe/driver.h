@@ -71,6 +71,7 @@ enum { /* CUfunction_attribute */
 
 enum { RG_CU_STREAM_NON_BLOCKING = 1, RG_CU_EVENT_DEFAULT = 0, RG_CU_CAPTURE_RELAXED = 2 };
 enum { /* CUtensorMap */
+       RG_CU_TENSOR_BYTES = 0,
        RG_CU_TENSOR_BF16 = 9,
        RG_CU_TENSOR_SWIZZLE_128B = 3,
        RG_CU_TENSOR_L2_256B = 3,

@@ -8,10 +8,8 @@
 extern const rg_family rg_family_kv_read;
 extern const rg_family rg_family_decode;
 extern const rg_family rg_family_decode_mla;
+extern const rg_family rg_family_gemm;
 
 const rg_family *const rg_families[] = {
-    &rg_family_kv_read,
-    &rg_family_decode,
-    &rg_family_decode_mla,
-    NULL,
+    &rg_family_kv_read, &rg_family_decode, &rg_family_decode_mla, &rg_family_gemm, NULL,
 };

@@ -46,8 +46,9 @@ static bool make_plan(const rg_problem *problem, decode_plan *plan, char *why, s
     plan->group = plan->kv_heads > 0 ? plan->heads / plan->kv_heads : 0;
     if (plan->batch < 1 || plan->page < 1 || plan->group < 1 ||
         plan->group * plan->kv_heads != plan->heads) {
-        snprintf(why, why_size, "batch, page and heads must be 1 or more, heads a multiple of "
-                                "kv_heads");
+        snprintf(why, why_size,
+                 "batch, page and heads must be 1 or more, heads a multiple of "
+                 "kv_heads");
         return false;
     }
     if (plan->mla) {
@@ -62,8 +63,9 @@ static bool make_plan(const rg_problem *problem, decode_plan *plan, char *why, s
     plan->least = RG_DECODE_TILE;
     if (strcmp(problem->variant, "mma") == 0) {
         if (plan->group > 16) {
-            snprintf(why, why_size, "the tensor-core kernel takes 16 query heads for a KV head, "
-                                    "not %d",
+            snprintf(why, why_size,
+                     "the tensor-core kernel takes 16 query heads for a KV head, "
+                     "not %d",
                      plan->group);
             return false;
         }
@@ -115,8 +117,9 @@ static rg_status merge_list(rg_arena *arena, const rg_kv_work *work, int32_t cou
             continue;
         const int32_t tile = 16 * plan->tiles, from = plan->mla ? w->head * tile : 0;
         const int32_t left = plan->group - from;
-        list[n++] = (rg_merge_work){w->sequence, plan->mla ? 0 : w->head, s, w->parts, from,
-                                    plan->mla && tile < left ? tile : left};
+        list[n++] = (rg_merge_work){w->sequence, plan->mla ? 0 : w->head,
+                                    s,           w->parts,
+                                    from,        plan->mla && tile < left ? tile : left};
     }
     *out = list;
     *out_count = n;
@@ -130,8 +133,8 @@ static rg_status make_set(rg_arena *arena, rg_gpu *gpu, const decode_plan *plan,
                           rg_err *err)
 {
     int32_t parts = 0;
-    const int32_t tiles = plan->mla ? (plan->heads + 16 * plan->tiles - 1) / (16 * plan->tiles)
-                                    : plan->kv_heads;
+    const int32_t tiles =
+        plan->mla ? (plan->heads + 16 * plan->tiles - 1) / (16 * plan->tiles) : plan->kv_heads;
     RG_TRY(rg_work_build(arena, spec->lengths, spec->batch, tiles, units, plan->least, work, count,
                          &parts, err));
     rg_merge_work *merges = NULL;
@@ -153,8 +156,7 @@ static rg_status make_set(rg_arena *arena, rg_gpu *gpu, const decode_plan *plan,
     RG_TRY(rg_gpu_poison(gpu, partial, set->merges > 0 ? p_bytes : 4, err));
     RG_TRY(rg_gpu_upload(gpu, *work, sizeof **work * (size_t)*count, &work_memory, err));
     RG_TRY(rg_gpu_upload(gpu, merges, sizeof *merges * (size_t)set->merges, &merge_memory, err));
-    const double softmax_scale =
-        plan->mla ? 1.0 / sqrt(192.0) : 1.0 / sqrt((double)plan->head_dim);
+    const double softmax_scale = plan->mla ? 1.0 / sqrt(192.0) : 1.0 / sqrt((double)plan->head_dim);
     set->params = (rg_decode_params){cache->device,
                                      rg_gpu_address(q),
                                      rg_gpu_address(out),
@@ -164,12 +166,9 @@ static rg_status make_set(rg_arena *arena, rg_gpu *gpu, const decode_plan *plan,
                                      plan->group,
                                      plan->value_dim,
                                      (float)(softmax_scale * 1.4426950408889634)};
-    set->merge = (rg_merge_params){rg_gpu_address(partial),
-                                   rg_gpu_address(out),
-                                   rg_gpu_address(merge_memory),
-                                   plan->mla ? 1 : plan->kv_heads,
-                                   plan->group,
-                                   plan->value_dim};
+    set->merge = (rg_merge_params){
+        rg_gpu_address(partial),        rg_gpu_address(out), rg_gpu_address(merge_memory),
+        plan->mla ? 1 : plan->kv_heads, plan->group,         plan->value_dim};
     return RG_OK;
 }
 
@@ -288,7 +287,8 @@ static void problems(rg_problem_list *list, rg_extent extent)
         for (size_t h = 0; h < 3; h++) {
             add(list, "simt", "bfloat16", shapes[s][0], shapes[s][1], heads[h][0], heads[h][1], 128,
                 0);
-            add(list, "mma", "bfloat16", shapes[s][0], shapes[s][1], heads[h][0], heads[h][1], 64, 0);
+            add(list, "mma", "bfloat16", shapes[s][0], shapes[s][1], heads[h][0], heads[h][1], 64,
+                0);
             add(list, "mma", "bfloat16", shapes[s][0], shapes[s][1], heads[h][0], heads[h][1], 256,
                 0);
             add(list, "mma", "bfloat16", shapes[s][0], shapes[s][1], heads[h][0], heads[h][1], 128,
@@ -423,10 +423,9 @@ static rg_status check_mla(rg_arena *arena, rg_gpu *gpu, rg_check_log *log, rg_e
     for (int n = 0; n < 8; n++) {
         const int32_t page = n % 2 == 0 ? 64 : 1;
         const int32_t lengths[] = {0, 1, page, page + 1, 75};
-        rg_problem *problem =
-            rg_problem_add(list, "decode_mla", "mma", types[n / 4], "batch", (int64_t)5, "kv_len",
-                           (int64_t)0, "heads", heads[n % 4], "page", (int64_t)page, "ragged",
-                           (int64_t)1, NULL);
+        rg_problem *problem = rg_problem_add(
+            list, "decode_mla", "mma", types[n / 4], "batch", (int64_t)5, "kv_len", (int64_t)0,
+            "heads", heads[n % 4], "page", (int64_t)page, "ragged", (int64_t)1, NULL);
         RG_TRY(check_one(arena, gpu, problem, lengths, (query_kind)(n % 3), n % 2 ? 1000 : 1, log,
                          err));
     }
