@@ -367,7 +367,7 @@ int rg_step_fill(const rg_step_context *x, const stage *s, const rg_pass *pass)
         rg_op *op = &s->items[i];
         if (op->kind != RG_OP_MOE || x->expert_imbalance == 1)
             continue;
-        op->u.moe.tokens = (int64_t)ceil((double)op->u.moe.tokens * x->expert_imbalance);
+        op->u.moe.tokens = (int64_t)ceil((double)op->u.moe.tokens * x->expert_imbalance - 1e-9);
         if (x->expert_ranks > 1)
             op->u.moe.skew = 0; /* what skew does between ranks is in the imbalance */
         rg_op_fill_moe(op);
