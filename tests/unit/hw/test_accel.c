@@ -1,5 +1,7 @@
 /* tests/unit/hw/test_accel.c: hardware files say what datasheets say. */
 // SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
 #include "unit.h"
 
 #include "core/find.h"
@@ -297,6 +299,37 @@ static void a_die_is_half_of_the_package(void **state)
     rg_arena_free(arena);
 }
 
+static void write_file(const char *folder, const char *name, const char *text, const char *lender)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "kind: accelerator\nname: x\n%sfit: {borrow: %s/%s}\n", text, folder, lender);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* a starts from l4 and borrows from b, b the same from a. */
+static void borrowing_in_a_circle_is_refused(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/ridge-circle-XXXXXX", path[256];
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, "a.yaml", "base: l4\n", "b.yaml");
+    write_file(folder, "b.yaml", "", "a.yaml");
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(64);
+    rg_accel *accel;
+    snprintf(path, sizeof path, "%s/a.yaml", folder);
+    assert_int_equal(rg_accel_load(arena, path, &accel, &err), RG_ERR_INPUT);
+    assert_int_equal(err.pos.line, 4);
+    remove(path);
+    snprintf(path, sizeof path, "%s/b.yaml", folder);
+    remove(path);
+    remove(folder);
+    rg_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +348,7 @@ int main(void)
         cmocka_unit_test(borrowed_constants_say_so_and_give_way_to_own_ones),
         cmocka_unit_test(figures_can_be_changed_by_path),
         cmocka_unit_test(a_die_is_half_of_the_package),
+        cmocka_unit_test(borrowing_in_a_circle_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
