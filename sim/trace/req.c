@@ -41,6 +41,53 @@ static void finished_inner(rg_requests *stream, const rg_request *request, doubl
     rg_requests_finished(stream->inner, request, time_s);
 }
 
+/* ---- requests in memory */
+
+typedef struct array {
+    rg_requests base;
+    rg_request_facts facts;
+    const rg_request *items;
+    int64_t count;
+} array;
+
+static rg_status array_peek(rg_requests *stream, double *arrival_s, rg_err *err)
+{
+    (void)err;
+    const array *a = (array *)stream;
+    *arrival_s =
+        a->facts.delivered < a->count ? a->items[a->facts.delivered].arrival_s : (double)INFINITY;
+    return RG_OK;
+}
+
+static rg_status array_next(rg_requests *stream, rg_request *out, bool *more, rg_err *err)
+{
+    (void)err;
+    array *a = (array *)stream;
+    *more = a->facts.delivered < a->count;
+    if (*more) {
+        *out = a->items[a->facts.delivered];
+        out->index = a->facts.delivered++;
+    }
+    return RG_OK;
+}
+
+static const rg_requests_class array_class = {array_peek, array_next, NULL, NULL};
+
+rg_status rg_requests_array(rg_arena *arena, const rg_request *requests, int64_t count,
+                            rg_requests **out, rg_err *err)
+{
+    array *a = RG_NEW(arena, array, 1, err);
+    if (!a)
+        return RG_ERR_LIMIT;
+    a->base = (rg_requests){&array_class, NULL, &a->facts};
+    a->facts.format = "memory";
+    a->facts.rows = count;
+    a->items = requests;
+    a->count = count;
+    *out = &a->base;
+    return RG_OK;
+}
+
 /* ---- time scaled */
 
 typedef struct scaled {

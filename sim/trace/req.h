@@ -77,6 +77,10 @@ rg_status rg_requests_open(rg_arena *arena, const char *path, const char *format
 rg_status rg_requests_parse(rg_arena *arena, const char *name, const char *text, size_t length,
                             const char *format, rg_requests **out, rg_err *err);
 
+/** A stream over requests in memory, which must outlive it, in order of arrival. */
+rg_status rg_requests_array(rg_arena *arena, const rg_request *requests, int64_t count,
+                            rg_requests **out, rg_err *err);
+
 typedef enum rg_arrivals {
     RG_ARRIVE_POISSON,
     RG_ARRIVE_GAMMA,   /* interarrival times gamma with the given coefficient of variation */
