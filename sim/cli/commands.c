@@ -15,6 +15,7 @@ extern const rg_command rg_cmd_help;
 extern const rg_command rg_cmd_import;
 extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
+extern const rg_command rg_cmd_serve;
 extern const rg_command rg_cmd_show;
 extern const rg_command rg_cmd_validate;
 
@@ -23,6 +24,7 @@ const rg_command *const rg_commands[] = {
     &rg_cmd_estimate,
     &rg_cmd_roofline,
     &rg_cmd_noc,
+    &rg_cmd_serve,
     /* measure */
     &rg_cmd_fit,
     &rg_cmd_guard,

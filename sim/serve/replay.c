@@ -1,6 +1,6 @@
-/* serve/measured.c: replay of a measured run, errors, fit of engine constants. */
+/* serve/replay.c: replay of a measured run, errors, fit of engine constants. */
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/measured.h"
+#include "serve/replay.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { MAX_ASSUMED = 12 };
 
 typedef struct reader {
     rg_arena *arena;
-    rg_measured_run *run;
+    rg_replay_run *run;
     const char **assumed;
     rg_err *err;
 } reader;
@@ -126,13 +126,13 @@ static rg_status read_meta(reader *r, const char *path)
 
 /* ---- requests.csv, prefix.csv */
 
-static rg_status grow(rg_arena *arena, rg_measured_run *run, int64_t *room, rg_err *err)
+static rg_status grow(rg_arena *arena, rg_replay_run *run, int64_t *room, rg_err *err)
 {
     if (run->count < *room)
         return RG_OK;
     *room = *room ? *room * 2 : 512;
     rg_request *requests = RG_NEW(arena, rg_request, *room, err);
-    rg_measured_request *measured = RG_NEW(arena, rg_measured_request, *room, err);
+    rg_replay_request *measured = RG_NEW(arena, rg_replay_request, *room, err);
     if (!requests || !measured)
         return RG_ERR_LIMIT;
     if (run->count) {
@@ -162,7 +162,7 @@ static rg_status read_rows(reader *r, rg_csv *csv)
             return RG_OK;
         RG_TRY(grow(r->arena, r->run, &room, r->err));
         rg_request *q = &r->run->requests[r->run->count];
-        rg_measured_request *m = &r->run->measured[r->run->count];
+        rg_replay_request *m = &r->run->measured[r->run->count];
         *q = (rg_request){.session = -1};
         RG_TRY(rg_csv_int(csv, id, &q->row, r->err));
         RG_TRY(rg_csv_real(csv, arrival, &q->arrival_s, r->err));
@@ -189,7 +189,7 @@ static rg_status read_rows(reader *r, rg_csv *csv)
     }
 }
 
-static rg_request *by_id(rg_measured_run *run, int64_t id)
+static rg_request *by_id(rg_replay_run *run, int64_t id)
 {
     if (id >= 0 && id < run->count && run->requests[id].row == id)
         return &run->requests[id];
@@ -265,9 +265,9 @@ static rg_status read_csv(reader *r, const char *path, rg_status (*rows)(reader 
     return status;
 }
 
-rg_status rg_measured_load(rg_arena *arena, const char *folder, rg_measured_run **out, rg_err *err)
+rg_status rg_replay_load(rg_arena *arena, const char *folder, rg_replay_run **out, rg_err *err)
 {
-    rg_measured_run *run = RG_NEW(arena, rg_measured_run, 1, err);
+    rg_replay_run *run = RG_NEW(arena, rg_replay_run, 1, err);
     const char **assumed = RG_NEW(arena, const char *, MAX_ASSUMED, err);
     if (!run || !assumed)
         return RG_ERR_LIMIT;
@@ -292,7 +292,7 @@ rg_status rg_measured_load(rg_arena *arena, const char *folder, rg_measured_run 
 /* ---- comparison */
 
 typedef struct comparison {
-    const rg_measured_run *run;
+    const rg_replay_run *run;
     const rg_observer *inner;
     double ttft, ttft_of, tpot, tpot_of, e2e, e2e_of;
     double ttft_signed, tpot_signed, e2e_signed, last;
@@ -310,7 +310,7 @@ static void compare_one(void *context, const rg_served *s)
 {
     comparison *c = context;
     const rg_request *q = &c->run->requests[s->index];
-    const rg_measured_request *m = &c->run->measured[s->index];
+    const rg_replay_request *m = &c->run->measured[s->index];
     add(s->first_token_s - s->arrival_s, m->first_token_s - q->arrival_s, &c->ttft, &c->ttft_of,
         &c->ttft_signed);
     add(s->last_token_s - s->arrival_s, m->last_token_s - q->arrival_s, &c->e2e, &c->e2e_of,
@@ -337,9 +337,9 @@ static double share_of(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-rg_status rg_measured_compare(rg_arena *arena, const rg_measured_run *run,
+rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
                               const rg_deployment *deployment, const rg_observer *observer,
-                              uint64_t seed, rg_serve_result *result, rg_measured_errors *out,
+                              uint64_t seed, rg_serve_result *result, rg_replay_errors *out,
                               rg_err *err)
 {
     comparison c = {.run = run, .inner = observer};
@@ -353,7 +353,7 @@ rg_status rg_measured_compare(rg_arena *arena, const rg_measured_run *run,
     double last = 0;
     for (int64_t i = 0; i < run->count; i++)
         last = run->measured[i].last_token_s > last ? run->measured[i].last_token_s : last;
-    *out = (rg_measured_errors){.ttft_wape = share_of(c.ttft, c.ttft_of),
+    *out = (rg_replay_errors){.ttft_wape = share_of(c.ttft, c.ttft_of),
                                 .tpot_wape = share_of(c.tpot, c.tpot_of),
                                 .e2e_wape = share_of(c.e2e, c.e2e_of),
                                 .ttft_bias = share_of(c.ttft_signed, c.ttft_of),
@@ -367,9 +367,9 @@ rg_status rg_measured_compare(rg_arena *arena, const rg_measured_run *run,
 /* ---- fit */
 
 typedef struct trial {
-    const rg_measured_run *run;
+    const rg_replay_run *run;
     const rg_deployment *deployment;
-    rg_measured_errors errors;
+    rg_replay_errors errors;
     int evaluations;
 } trial;
 
@@ -380,7 +380,7 @@ static rg_status evaluate(trial *t, double *loss, rg_err *err)
         return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for a replay");
     rg_serve_result result;
     const rg_status status =
-        rg_measured_compare(scratch, t->run, t->deployment, NULL, 1, &result, &t->errors, err);
+        rg_replay_compare(scratch, t->run, t->deployment, NULL, 1, &result, &t->errors, err);
     rg_arena_free(scratch);
     t->evaluations++;
     *loss = t->errors.ttft_wape + t->errors.tpot_wape + t->errors.e2e_wape;
@@ -426,9 +426,9 @@ static rg_status golden_section(trial *t, rg_tunable *c, double width, double *l
     return RG_OK;
 }
 
-rg_status rg_measured_fit(rg_arena *arena, const rg_measured_run *run,
+rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run,
                           const rg_deployment *deployment, rg_tunable *constants, int count,
-                          rg_measured_errors *best, int *evaluations, rg_err *err)
+                          rg_replay_errors *best, int *evaluations, rg_err *err)
 {
     (void)arena;
     trial t = {.run = run, .deployment = deployment};

@@ -1,4 +1,4 @@
-/* serve/measured.h: a measured run of a real server, replayed and compared; engine constants
+/* serve/replay.h: a measured run of a real server, replayed and compared; engine constants
  * fitted.
  *
  * Reads serve/serve.h, trace/req.h. A folder holds meta.yaml (engine, model, GPU, limits),
@@ -6,41 +6,41 @@
  * prompts share text, prefix.csv (request_id, shared_prefix_tokens, shares_with_request).
  */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RG_SERVE_MEASURED_H
-#define RG_SERVE_MEASURED_H
+#ifndef RG_SERVE_REPLAY_H
+#define RG_SERVE_REPLAY_H
 
 #include "serve/serve.h"
 
-typedef struct rg_measured_request {
+typedef struct rg_replay_request {
     double first_token_s, last_token_s;
-} rg_measured_request;
+} rg_replay_request;
 
-typedef struct rg_measured_run {
+typedef struct rg_replay_run {
     const char *folder, *name, *model, *gpu, *dtype, *engine_version;
     int64_t tp;
     double memory_utilisation; /* 0: not recorded */
     int64_t kv_blocks;         /* 0: not recorded */
     rg_engine_rules rules;     /* limits as recorded, engine defaults for the rest */
     rg_request *requests;      /* in order of arrival */
-    rg_measured_request *measured;
+    rg_replay_request *measured;
     int64_t count, with_prefix;
     const char *const *assumed; /* what the record does not say, in words */
     int assumed_count;
-} rg_measured_run;
+} rg_replay_run;
 
 /** Errors: RG_ERR_IO, RG_ERR_INPUT with the place. */
-rg_status rg_measured_load(rg_arena *arena, const char *folder, rg_measured_run **out, rg_err *err);
+rg_status rg_replay_load(rg_arena *arena, const char *folder, rg_replay_run **out, rg_err *err);
 
 /** Weighted absolute errors, sum |p - m| / sum m over requests; makespan: p / m - 1. */
-typedef struct rg_measured_errors {
+typedef struct rg_replay_errors {
     double ttft_wape, tpot_wape, e2e_wape, makespan, ttft_bias, tpot_bias, e2e_bias;
     int64_t requests;
-} rg_measured_errors;
+} rg_replay_errors;
 
 /** Replay the run's arrivals and lengths on a deployment and compare. observer may be NULL. */
-rg_status rg_measured_compare(rg_arena *arena, const rg_measured_run *run,
+rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
                               const rg_deployment *deployment, const rg_observer *observer,
-                              uint64_t seed, rg_serve_result *result, rg_measured_errors *out,
+                              uint64_t seed, rg_serve_result *result, rg_replay_errors *out,
                               rg_err *err);
 
 /** Constants that a fit may move, and how. */
@@ -53,8 +53,8 @@ typedef struct rg_tunable {
 
 /** Move the constants one after another (golden section, three rounds) so that the sum of the
  * three weighted errors of the run becomes least. *evaluations counts replays. */
-rg_status rg_measured_fit(rg_arena *arena, const rg_measured_run *run,
+rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run,
                           const rg_deployment *deployment, rg_tunable *constants, int count,
-                          rg_measured_errors *best, int *evaluations, rg_err *err);
+                          rg_replay_errors *best, int *evaluations, rg_err *err);
 
 #endif

@@ -1,0 +1,83 @@
+/* cli/serve_fit.c: engine constants fitted on one measured run, to be used on others. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/serve.h"
+
+#include "core/file.h"
+
+static void set_double(void *context, double value)
+{
+    *(double *)context = value;
+}
+
+static void set_reduce_rate(void *context, double value)
+{
+    rg_serve_job *job = context;
+    job->reduce_bytes_per_s = value;
+    rg_kernel_times_set_reduce(job->kernel_times, job->reduce_latency_s, value);
+}
+
+static rg_status write_constants(rg_serve_job *job, const rg_tunable *c, int count,
+                                 const rg_replay_errors *e, const char *path, rg_err *err)
+{
+    rg_out_file file;
+    RG_TRY(rg_out_open(&file, path, err));
+    fprintf(
+        file.stream,
+        "# Engine constants fitted on %s (%lld requests): errors of that run TTFT %.2f %%, TPOT "
+        "%.2f %%,\n# whole request %.2f %%. Use it as a scenario: ridge serve THIS --measured "
+        "ANOTHER.\n",
+        job->measured->name, (long long)e->requests, 100 * e->ttft_wape, 100 * e->tpot_wape,
+        100 * e->e2e_wape);
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        const rg_dim dim = c[i].context == job ? RG_DIM_BYTES_PER_S
+                           : c[i].context == &job->deployment.constants.kernel_scale ||
+                                   c[i].context == &job->deployment.constants.attention_skew
+                               ? RG_DIM_NONE
+                               : RG_DIM_SECONDS;
+        rg_quantity_format(c[i].value, dim, 6, text, sizeof text);
+        fprintf(file.stream, "%s: %s\n", c[i].name, text);
+    }
+    return rg_out_commit(&file, err);
+}
+
+rg_status rg_serve_job_fit(rg_serve_job *job, rg_err *err)
+{
+    rg_engine_constants *c = &job->deployment.constants;
+    rg_tunable all[6];
+    int count = 0, evaluations = 0;
+    all[count++] =
+        (rg_tunable){"step-overhead", c->step_overhead_s, 0, 0.02, set_double, &c->step_overhead_s};
+    if (!job->kernel_times)
+        all[count++] =
+            (rg_tunable){"kernel-scale", c->kernel_scale, 0.5, 2, set_double, &c->kernel_scale};
+    all[count++] =
+        (rg_tunable){"per-sequence", c->per_sequence_s, 0, 2e-4, set_double, &c->per_sequence_s};
+    all[count++] =
+        (rg_tunable){"attention-skew", c->attention_skew, 0, 1, set_double, &c->attention_skew};
+    if (job->kernel_times && job->parallel.tp > 1)
+        all[count++] = (rg_tunable){"reduce-rate",
+                                    job->reduce_bytes_per_s,
+                                    job->reduce_bytes_per_s / 8,
+                                    job->reduce_bytes_per_s * 8,
+                                    set_reduce_rate,
+                                    job};
+    rg_replay_errors best;
+    RG_TRY(rg_replay_fit(job->arena, job->measured, &job->deployment, all, count, &best,
+                           &evaluations, err));
+    rg_report_assume(job->report,
+                     "engine constants are fitted on this very run (%d replays); its "
+                     "errors are not a validation",
+                     evaluations);
+    json_t *fitted = json_object();
+    for (int i = 0; i < count; i++) {
+        json_object_set_new(fitted, all[i].name, json_real(all[i].value));
+        rg_report_line(job->report, "fitted %-16s %.6g", all[i].name, all[i].value);
+    }
+    rg_report_json(job->report, "fitted", fitted);
+    rg_report_line(job->report, "%s", "");
+    rg_pos pos;
+    const char *path = rg_setting(&job->settings, "fit-engine", &pos);
+    return path && *path && *path != '-' ? write_constants(job, all, count, &best, path, err)
+                                         : RG_OK;
+}

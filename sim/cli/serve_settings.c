@@ -1,0 +1,120 @@
+/* cli/serve_settings.c: settings of serve from the command line and a scenario file. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/serve.h"
+
+#include <string.h>
+
+#include "core/text.h"
+
+rg_status rg_settings_open(rg_arena *arena, const rg_args *args, const rg_option *options,
+                           rg_settings *out, rg_err *err)
+{
+    *out = (rg_settings){.arena = arena, .args = args};
+    if (rg_arg_operands(args) == 0)
+        return RG_OK;
+    out->path = rg_arg_operand(args, 0);
+    RG_TRY(rg_doc_load(arena, out->path, &out->scenario, err));
+    RG_TRY(rg_node_expect(out->scenario, RG_NODE_MAP, "a scenario", err));
+    for (const rg_option *o = options; o->name; o++)
+        rg_map_find(out->scenario, o->name);
+    rg_map_find(out->scenario, "kind");
+    for (const rg_node *n = out->scenario->first; n; n = n->next)
+        if (n->kind != RG_NODE_SCALAR)
+            return rg_fail(err, RG_ERR_INPUT, n->pos, "'%s' must be a single value",
+                           n->key ? n->key : "?");
+    return rg_map_done(out->scenario, err);
+}
+
+const char *rg_setting(const rg_settings *s, const char *name, rg_pos *pos)
+{
+    *pos = RG_NOWHERE;
+    if (!rg_arg_given(s->args, name) && s->scenario) {
+        rg_node *node = rg_map_find(s->scenario, name);
+        if (node && !rg_node_is_null(node)) {
+            *pos = node->pos;
+            return node->text;
+        }
+    }
+    return rg_arg_text(s->args, name);
+}
+
+bool rg_setting_given(const rg_settings *s, const char *name)
+{
+    if (rg_arg_given(s->args, name))
+        return true;
+    rg_node *node = s->scenario ? rg_map_find(s->scenario, name) : NULL;
+    return node && !rg_node_is_null(node);
+}
+
+bool rg_setting_flag(const rg_settings *s, const char *name)
+{
+    if (rg_arg_flag(s->args, name))
+        return true;
+    rg_node *node = s->scenario ? rg_map_find(s->scenario, name) : NULL;
+    bool value = false;
+    return node && rg_node_bool(node, &value, NULL) == RG_OK && value;
+}
+
+static rg_status bad(const rg_pos *pos, const char *name, const char *text, const char *wanted,
+                     rg_err *err)
+{
+    if (pos->file)
+        return rg_fail(err, RG_ERR_INPUT, *pos, "%s '%.80s' is not %s", name, text, wanted);
+    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s '%.80s' is not %s", name, text,
+                   wanted);
+}
+
+rg_status rg_setting_int(const rg_settings *s, const char *name, int64_t least, int64_t most,
+                         int64_t *out, rg_err *err)
+{
+    rg_pos pos;
+    const char *text = rg_setting(s, name, &pos);
+    if (!text)
+        return RG_OK;
+    if (rg_text_to_int(text, out) && *out >= least && *out <= most)
+        return RG_OK;
+    return bad(&pos, name, text,
+               rg_arena_printf(s->arena, err, "a whole number from %lld to %lld", (long long)least,
+                               (long long)most),
+               err);
+}
+
+rg_status rg_setting_real(const rg_settings *s, const char *name, double least, double most,
+                          double *out, rg_err *err)
+{
+    rg_pos pos;
+    const char *text = rg_setting(s, name, &pos);
+    if (!text)
+        return RG_OK;
+    if (rg_text_to_real(text, out) && *out >= least && *out <= most)
+        return RG_OK;
+    return bad(&pos, name, text,
+               rg_arena_printf(s->arena, err, "a number from %g to %g", least, most), err);
+}
+
+rg_status rg_setting_quantity(const rg_settings *s, const char *name, rg_dim dim, double *out,
+                              rg_err *err)
+{
+    rg_pos pos;
+    const char *text = rg_setting(s, name, &pos);
+    return text ? rg_quantity_parse(text, dim, pos, name, out, err) : RG_OK;
+}
+
+rg_status rg_setting_choice(const rg_settings *s, const char *name, const char *const *names,
+                            int *out, rg_err *err)
+{
+    rg_pos pos;
+    const char *text = rg_setting(s, name, &pos);
+    if (!text)
+        return RG_OK;
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(text, names[i]) != 0)
+            continue;
+        *out = i;
+        return RG_OK;
+    }
+    const char *all = names[0];
+    for (int i = 1; names[i]; i++)
+        all = rg_arena_printf(s->arena, err, "%s, %s", all, names[i]);
+    return bad(&pos, name, text, rg_arena_printf(s->arena, err, "one of %s", all), err);
+}
