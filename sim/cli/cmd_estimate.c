@@ -1,14 +1,281 @@
+/* cli/cmd_estimate.c: time, memory and bottleneck of one model on one arrangement of devices. */
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/args.h"
-extern const rg_command rg_cmd_estimate;
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/setup.h"
+#include "step/estimate.h"
+
+typedef struct estimate {
+    rg_arena *arena;
+    rg_report *report;
+    rg_setup setup;
+    rg_step_context *step;
+    rg_load load;
+    rg_estimate result;
+} estimate;
+
+/* ---- tables ---- */
+
+static const char *bound_of(const rg_step_part *part)
+{
+    return part->communication ? "link" : rg_bound_name(part->time.bound);
+}
+
+static void operator_columns(rg_table *t)
+{
+    rg_table_column(t, "name", "operator", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(t, "count", "count", RG_CELL_INT, RG_DIM_NONE, false);
+    rg_table_column(t, "time_s", "time of one", RG_CELL_REAL, RG_DIM_SECONDS, false);
+    rg_table_column(t, "share", "share", RG_CELL_REAL, RG_DIM_SHARE, false);
+    rg_table_column(t, "bound", "bound", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(t, "flops", "flop", RG_CELL_REAL, RG_DIM_FLOPS, false);
+    rg_table_column(t, "hbm_bytes", "device bytes", RG_CELL_REAL, RG_DIM_BYTES, false);
+    rg_table_column(t, "l2_bytes", "L2 bytes", RG_CELL_REAL, RG_DIM_BYTES, false);
+    rg_table_column(t, "intensity_flops_per_byte", "flop/byte", RG_CELL_REAL, RG_DIM_NONE, false);
+    rg_table_column(t, "roofline_time_s", "roofline", RG_CELL_REAL, RG_DIM_SECONDS, false);
+    rg_table_column(t, "choice", "as", RG_CELL_TEXT, RG_DIM_NONE, true);
+}
+
+static rg_status operator_table(estimate *e, const rg_pass *pass, const char *key,
+                                const char *title, double shares[RG_BOUND_COUNT], rg_err *err)
+{
+    const rg_step_part *parts;
+    int count;
+    RG_TRY(rg_step_parts(e->arena, e->step, pass, &parts, &count, err));
+    double total = 0.0;
+    for (int i = 0; i < count; i++)
+        total += parts[i].time.total.v * (double)parts[i].count;
+    rg_table *t = rg_report_table(e->report, key, title);
+    operator_columns(t);
+    for (int i = 0; i < count; i++) {
+        const rg_step_part *p = &parts[i];
+        const double bytes = p->communication ? p->message.v : rg_op_bytes(&p->op).v;
+        const double flops = p->communication ? 0.0 : p->op.flops.v;
+        const double share = p->time.total.v * (double)p->count / total;
+        shares[p->communication ? RG_BOUND_LINK : p->time.bound] += share;
+        rg_table_text(t, p->name);
+        rg_table_int(t, p->count);
+        rg_table_real(t, p->time.total.v);
+        rg_table_real(t, share);
+        rg_table_text(t, bound_of(p));
+        rg_table_real(t, flops);
+        rg_table_real(t, bytes);
+        rg_table_real(t, p->communication ? 0.0 : p->op.l2_bytes.v);
+        rg_table_real(t, bytes > 0.0 ? flops / bytes : NAN);
+        rg_table_real(t, p->communication ? NAN : p->time.roofline.v);
+        rg_table_text(t, p->communication ? p->algorithm : p->time.choice);
+    }
+    return RG_OK;
+}
+
+/* "device memory 71 %, fixed cost 15 %": what binds, largest first. */
+static void bottleneck_text(const double shares[RG_BOUND_COUNT], char *out, size_t size)
+{
+    bool done[RG_BOUND_COUNT] = {false};
+    size_t used = 0;
+    out[0] = 0;
+    for (int n = 0; n < 3 && used < size; n++) {
+        int best = -1;
+        for (int i = 0; i < RG_BOUND_COUNT; i++)
+            if (!done[i] && shares[i] >= 0.01 && (best < 0 || shares[i] > shares[best]))
+                best = i;
+        if (best < 0)
+            break;
+        done[best] = true;
+        used += (size_t)snprintf(out + used, size - used, "%s%s %.0f %%", n ? ", " : "",
+                                 rg_bound_name((rg_bound)best), 100.0 * shares[best]);
+    }
+}
+
+/* ---- figures ---- */
+
+static void report_speed(const estimate *e)
+{
+    rg_report *r = e->report;
+    const rg_estimate *x = &e->result;
+    rg_report_figure(r, "ttft_s", "time to first token (one prompt, idle machine)", x->ttft.v,
+                     RG_DIM_SECONDS);
+    rg_report_figure(r, "tpot_excl_first_s", "time per output token after the first",
+                     x->tpot_excl_first.v, RG_DIM_SECONDS);
+    rg_report_figure(r, "tpot_incl_first_s", "time per output token, first included",
+                     x->tpot_incl_first.v, RG_DIM_SECONDS);
+    rg_report_figure(r, "single_stream_tokens_per_s", "one user alone, tokens/s",
+                     x->single_stream_tokens_per_s, RG_DIM_NONE);
+    rg_report_figure(r, "output_tokens_per_s", "all users, decoding, tokens/s",
+                     x->output_tokens_per_s, RG_DIM_NONE);
+    rg_report_figure(r, "total_tokens_per_s", "all users, prompts and outputs, tokens/s",
+                     x->total_tokens_per_s, RG_DIM_NONE);
+}
+
+static void report_utilisation(const estimate *e)
+{
+    rg_report *r = e->report;
+    const rg_estimate *x = &e->result;
+    rg_report_figure(r, "mfu_prefill_ratio", "MFU of the prefill", x->mfu_prefill_ratio,
+                     RG_DIM_SHARE);
+    rg_report_figure(r, "mfu_decode_ratio", "MFU of decoding", x->mfu_decode_ratio, RG_DIM_SHARE);
+    rg_report_figure(r, "mbu_decode_ratio", "MBU of decoding", x->mbu_decode_ratio, RG_DIM_SHARE);
+    if (x->energy_per_output_token.v > 0.0)
+        rg_report_figure(r, "energy_joules_per_output_token", "energy per output token, at TDP",
+                         x->energy_per_output_token.v, RG_DIM_JOULES);
+}
+
+static void report_memory(const estimate *e)
+{
+    const rg_step_memory *m = &e->result.memory;
+    rg_report_json(e->report, "memory_bytes",
+                   json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "weights", m->weights.v,
+                             "activations", m->activations.v, "kv", m->kv.v, "state", m->state.v,
+                             "reserve", m->reserve.v, "total", m->total.v, "capacity",
+                             m->capacity.v, "usable", m->usable.v));
+    char parts[6][32];
+    const double values[] = {m->weights.v,     m->kv.v,      m->state.v,
+                             m->activations.v, m->reserve.v, m->total.v};
+    for (int i = 0; i < 6; i++)
+        rg_quantity_format(values[i], RG_DIM_BYTES, 3, parts[i], sizeof parts[i]);
+    char line[320], capacity[32];
+    rg_quantity_format(m->capacity.v, RG_DIM_BYTES, 4, capacity, sizeof capacity);
+    snprintf(line, sizeof line, "%s of %s: weights %s, KV %s, state %s, activations %s, reserve %s",
+             parts[5], capacity, parts[0], parts[1], parts[2], parts[3], parts[4]);
+    rg_report_text(e->report, "memory_text", "memory of the fullest device", line);
+    rg_report_int(e->report, "max_batch", "most sequences of this length that fit",
+                  m->max_sequences * e->setup.parallel.dp);
+}
+
+static void setting(rg_report *report, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    rg_report_setting(report, key, text);
+}
+
+static rg_status prepare(estimate *e, const rg_args *args, rg_err *err)
+{
+    RG_TRY(rg_arg_int(args, "batch", 1, 1 << 20, &e->load.batch, err));
+    RG_TRY(rg_arg_int(args, "context", 1, 1 << 30, &e->load.context_tokens, err));
+    RG_TRY(rg_arg_int(args, "output-tokens", 1, 1 << 24, &e->load.output_tokens, err));
+    RG_TRY(rg_setup_machine(e->arena, args, e->report, &e->setup, err));
+    RG_TRY(rg_setup_model(e->arena, args, e->report, &e->setup, err));
+    RG_TRY(rg_setup_arrangement(args, e->report, &e->setup, err));
+    RG_TRY(rg_setup_engine(e->arena, args, e->report, &e->setup, err));
+    setting(e->report, "batch", e->load.batch);
+    setting(e->report, "context_tokens", e->load.context_tokens);
+    setting(e->report, "output_tokens", e->load.output_tokens);
+    const rg_setup *s = &e->setup;
+    return rg_step_prepare(e->arena, s->cluster, s->model, &s->formats, &s->parallel, &s->engine,
+                           &s->kernel, &e->step, err);
+}
+
+static void report_heading(const estimate *e)
+{
+    const rg_setup *s = &e->setup;
+    const rg_parallel *p = &s->parallel;
+    rg_report_line(e->report, "%s on %lld x %s (tp %lld, pp %lld, ep %lld, cp %lld, dp %lld)",
+                   s->model->name, (long long)e->result.devices, s->accel->title, (long long)p->tp,
+                   (long long)p->pp, (long long)p->ep, (long long)p->cp, (long long)p->dp);
+    rg_report_line(
+        e->report,
+        "weights %s, KV %s; batch %lld, %lld tokens of context and %lld of output each\n",
+        s->formats.weight.name, s->formats.kv.name, (long long)e->load.batch,
+        (long long)e->load.context_tokens, (long long)e->load.output_tokens);
+}
+
+/* The first thing to know: whether it runs at all, and if not, how many devices would hold it. */
+static void report_fit(const estimate *e)
+{
+    const rg_step_memory *m = &e->result.memory;
+    rg_report_json(e->report, "fits", json_boolean(e->result.fits));
+    if (e->result.fits)
+        return;
+    char total[32], usable[32];
+    rg_quantity_format(m->total.v, RG_DIM_BYTES, 3, total, sizeof total);
+    rg_quantity_format(m->usable.v, RG_DIM_BYTES, 3, usable, sizeof usable);
+    rg_report_line(e->report,
+                   "DOES NOT FIT: needs %s of the %s that the engine may use on each device; about "
+                   "%.0f devices would hold it. The times are what it would take if it did fit.\n",
+                   total, usable, ceil(m->total.v / m->usable.v) * (double)e->result.devices);
+}
+
+static rg_status report_operators(estimate *e, rg_err *err)
+{
+    rg_report *r = e->report;
+    const rg_pass decode = rg_load_decode_pass(e->load.batch, (double)e->load.context_tokens);
+    const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
+    const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
+    double decode_shares[RG_BOUND_COUNT] = {0}, prefill_shares[RG_BOUND_COUNT] = {0};
+    char text[160];
+    RG_TRY(operator_table(e, &decode, "operators", "\nOne decode pass", decode_shares, err));
+    RG_TRY(operator_table(e, &prefill, "prefill_operators", "\nThe prefill, in one chunk",
+                          prefill_shares, err));
+    rg_report_line(r, "%s", "");
+    bottleneck_text(prefill_shares, text, sizeof text);
+    rg_report_text(r, "prefill_bottleneck", "what binds the prefill", text);
+    bottleneck_text(decode_shares, text, sizeof text);
+    rg_report_text(r, "decode_bottleneck", "what binds decoding", text);
+    rg_report_figure(r, "decode_communication_s", "communication in a decode pass, not hidden",
+                     e->result.decode.communication.v, RG_DIM_SECONDS);
+    rg_report_figure(r, "decode_host_s", "engine time in a decode pass", e->result.decode.host.v,
+                     RG_DIM_SECONDS);
+    return RG_OK;
+}
+
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
-    (void)arena;
-    (void)args;
-    return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "estimate is not linked in yet");
+    estimate *e = RG_NEW(arena, estimate, 1, err);
+    if (!e)
+        return RG_ERR_LIMIT;
+    e->arena = arena;
+    RG_TRY(rg_arg_report(arena, args, 1, &e->report, err));
+    RG_TRY(prepare(e, args, err));
+    const rg_setup *s = &e->setup;
+    RG_TRY(rg_estimate_load(e->step, s->cluster, &s->formats, &s->parallel, &s->engine, &e->load,
+                            &e->result, err));
+    rg_kernel_device *device;
+    RG_TRY(rg_kernel_prepare(arena, s->accel, &s->kernel, &device, err));
+    rg_report_assume(e->report, "%s", rg_kernel_device_note(device));
+    report_heading(e);
+    report_fit(e);
+    report_speed(e);
+    report_memory(e);
+    report_utilisation(e);
+    rg_report_text(e->report, "band", "band of the prediction", "not validated");
+    RG_TRY(report_operators(e, err));
+    RG_TRY(rg_arg_write(args, e->report, "operators", err));
+    if (!e->result.fits)
+        return rg_fail(err, RG_ERR_NO, RG_NOWHERE,
+                       "%lld sequences do not fit in memory; the most is %lld",
+                       (long long)e->load.batch, (long long)e->result.memory.max_sequences);
+    return RG_OK;
 }
-const rg_command rg_cmd_estimate = {.name = "estimate",
-                                    .group = "answer",
-                                    .summary =
-                                        "time, memory and bottleneck of one model on one machine",
-                                    .run = run};
+
+static const rg_option options[] = {
+    RG_SETUP_MACHINE,
+    RG_SETUP_MODEL,
+    {"batch", 'b', "N", "1", "sequences that decode together, on each replica", false},
+    {"context", 'c', "N", "2048", "tokens of the prompt, and in the cache while decoding", false},
+    {"output-tokens", 'n', "N", "256", "tokens that each sequence writes", false},
+    RG_SETUP_FORMATS,
+    RG_SETUP_PARALLEL,
+    RG_SETUP_KERNEL,
+    RG_SETUP_ENGINE,
+    {NULL, 0, NULL, NULL, NULL, false},
+};
+
+extern const rg_command rg_cmd_estimate;
+const rg_command rg_cmd_estimate = {
+    .name = "estimate",
+    .group = "answer",
+    .summary = "time, memory and bottleneck of one model on one machine",
+    .most_operands = 0,
+    .description =
+        "Predicts one prompt's prefill and one decode pass, operator by operator, on the busiest\n"
+        "device. Queueing is left out: 'ridge serve' adds it. The operator table gives time, "
+        "flops\n"
+        "and bytes of ONE operator; share counts all of them.",
+    .examples = "  ridge estimate --hw h200-sxm --model llama-3.1-8b --batch 64 --context 4096\n"
+                "  ridge estimate --hw hgx-h100 --model ./config.json --tp 8 --weight-type fp8",
+    .options = options,
+    .run = run,
+};

@@ -426,7 +426,7 @@ static void report_points(const figure *f)
     rg_table_column(t, "time_s", "time of one", RG_CELL_REAL, RG_DIM_SECONDS, false);
     rg_table_column(t, "intensity_flops_per_byte", "flop/byte", RG_CELL_REAL, RG_DIM_NONE, false);
     rg_table_column(t, "rate_flops_per_s", "rate", RG_CELL_REAL, RG_DIM_FLOPS_PER_S, false);
-    rg_table_column(t, "efficiency_ratio", "of roofline", RG_CELL_REAL, RG_DIM_NONE, false);
+    rg_table_column(t, "efficiency_ratio", "of roofline", RG_CELL_REAL, RG_DIM_SHARE, false);
     rg_table_column(t, "bound", "bound", RG_CELL_TEXT, RG_DIM_NONE, false);
     for (int i = 0; i < f->count; i++) {
         const point *p = &f->points[i];

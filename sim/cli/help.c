@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,22 +11,28 @@ static const char exit_codes[] = "0 fine; 1 the answer is no (limits not met, ve
                                  "(guard: inconclusive under --strict); 4 guard: incomparable or "
                                  "missing entries; 77 skipped, no device";
 
-static const char *const groups[] = {"answer", "calibrate and check", "data", "about ridge", NULL};
+static const char *const groups[] = {"answer", "measure", "data", "about ridge", NULL};
 
 void rg_help_all(FILE *out)
 {
     fprintf(out, "ridge %s: how fast an AI accelerator runs an LLM, why, and what to buy\n\n",
             RG_VERSION);
     fprintf(out, "usage: ridge COMMAND [OPTION...] [FILE...]\n");
+    int shown = 0, count = 0;
+    while (rg_commands[count])
+        count++;
     for (int g = 0; groups[g]; g++) {
         fprintf(out, "\n%s:\n", groups[g]);
         for (int i = 0; rg_commands[i]; i++)
             if (strcmp(rg_commands[i]->group, groups[g]) == 0)
-                fprintf(out, "  %-10s %s\n", rg_commands[i]->name, rg_commands[i]->summary);
-        if (strcmp(groups[g], "calibrate and check") == 0)
+                shown +=
+                    fprintf(out, "  %-10s %s\n", rg_commands[i]->name, rg_commands[i]->summary) > 0;
+        if (strcmp(groups[g], "measure") == 0)
             fprintf(out, "  %-10s %s\n", "probe",
                     "run CUDA kernels on this machine's GPU under CUPTI (ridge-probe)");
     }
+    assert(shown == count && "every command's group is one of groups");
+    (void)shown;
     fprintf(out, "\nfirst steps:\n"
                  "  ridge estimate --hw h200-sxm --model llama-3.1-8b\n"
                  "  ridge roofline --hw h200-sxm --model llama-3.1-8b --output roofline.svg\n"

@@ -52,6 +52,7 @@ static const unit cycle_units[] = {{"cycles", 1.0}, {"cycle", 1.0}, {"clk", 1.0}
 
 static const dim_row dims[RG_DIM_COUNT_OF] = {
     [RG_DIM_NONE] = {"number", "0.85", "", "", no_bases, "", false, ratio_units},
+    [RG_DIM_SHARE] = {"share", "35 %", "", "", no_bases, "", false, ratio_units},
     [RG_DIM_BYTES] = {"size", "141 GB", "byte", "_bytes", byte_bases, "", true, no_units},
     [RG_DIM_BYTES_PER_S] = {"rate", "4.8 TB/s", "byte/s", "_bytes_per_s", byte_bases, "/s", true,
                             bit_rates},
@@ -127,7 +128,7 @@ rg_status rg_quantity_parse(const char *text, rg_dim dim, rg_pos pos, const char
                        row->name, row->example);
     const char *rest = text + end + strspn(text + end, " ");
     if (*rest == 0) {
-        if (dim != RG_DIM_NONE)
+        if (dim != RG_DIM_NONE && dim != RG_DIM_SHARE)
             return rg_fail(err, RG_ERR_INPUT, pos, "%s '%s' has no unit; a %s is written as '%s'",
                            what, text, row->name, row->example);
         *out = value;
@@ -159,6 +160,10 @@ void rg_quantity_format(double value, rg_dim dim, int digits, char *out, size_t 
 {
     const dim_row *row = &dims[dim];
     const double magnitude = fabs(value);
+    if (dim == RG_DIM_SHARE) {
+        snprintf(out, size, "%.*f %%", digits > 3 ? digits - 3 : 0, 100.0 * value);
+        return;
+    }
     if (row->bases == no_bases) {
         if (magnitude != 0.0 && (magnitude >= 1e6 || magnitude < 1e-3))
             snprintf(out, size, "%.*g%s%s", digits, value, row->si[0] ? " " : "", row->si);

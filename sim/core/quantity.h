@@ -12,6 +12,7 @@
 
 typedef enum rg_dim {
     RG_DIM_NONE,          /* a plain number, no unit allowed; "35 %" is 0.35 */
+    RG_DIM_SHARE,         /* a part of a whole, 0.35, printed as "35.0 %" */
     RG_DIM_BYTES,         /* B kB MB GB TB KiB MiB GiB TiB */
     RG_DIM_BYTES_PER_S,   /* ... /s; also Gbit/s (Gb/s) */
     RG_DIM_FLOPS,         /* FLOP GFLOP TFLOP */
