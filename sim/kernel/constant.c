@@ -32,6 +32,9 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
                           "kernels that quantise X before the product"},
     [RG_GEMM_QUANTISE_PASSES] = {"quantise_passes_ratio", 2, 0.1, 12, 0.7, true,
                                  "times that X is moved by them, over one read and one write"},
+    [RG_GEMM_EMPTY_ROW] = {"empty_row_cycles", 2, 0.01, 20, 1.0, true,
+                           "a row of a block-scaled kernel's last tile that lies beyond m, in each "
+                           "step of K"},
 };
 
 static const rg_kernel_constant prefill[RG_PRE_COUNT] = {

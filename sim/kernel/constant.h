@@ -68,6 +68,7 @@ enum {
     RG_GEMM_L2_SHARE,  /* l2_share_ratio: part of L2 that holds data for repeated reads */
     RG_GEMM_QUANTISE,  /* quantise_us: kernels that quantise X, launched before the product */
     RG_GEMM_QUANTISE_PASSES, /* quantise_passes_ratio: times X is moved by them */
+    RG_GEMM_EMPTY_ROW, /* empty_row_cycles: a row of a tile beyond m, in each step of K */
     RG_GEMM_COUNT,
 };
 

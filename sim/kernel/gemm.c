@@ -150,6 +150,17 @@ static void search_coarse(const product *p, best_tile *best)
     }
 }
 
+/* Tiles of block-scaled kernels (DeepGEMM, heuristics of its JIT): 64 or 128 rows, columns in steps
+ * of 16; tiles are not shared out further. The last row of tiles waits for loads beyond m. */
+static void search_block(const product *p, best_tile *best)
+{
+    const double a = p->m <= 64.0 ? 64.0 : 128.0, rows = ceil(p->m / a);
+    const double empty = (rows * a - p->m) * ceil(p->k / p->k_step) * p->c[RG_GEMM_EMPTY_ROW];
+    for (double b = 16.0; b <= 128.0; b += 16.0)
+        try_tile(p, a, b, best);
+    best->sm_cycles[0] += empty;
+}
+
 rg_kernel_group rg_kernel_gemm_group(const rg_op_gemm *shape)
 {
     if (shape->weight.weight_only)
@@ -213,7 +224,9 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     p.x_cycles = 128.0 / c[RG_GEMM_L2_SM];
     p.w_cycles = p.x_cycles * w_bytes / x_bytes;
     best_tile best = {{INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY}, {false}};
-    if (device->fine_tiles)
+    if (p.most_split_steps == 1)
+        search_block(&p, &best);
+    else if (device->fine_tiles)
         search_fine(&p, &best);
     else
         search_coarse(&p, &best);
