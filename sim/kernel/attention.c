@@ -76,6 +76,8 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
                             rg_err *err)
 {
     const rg_op_attention *a = &op->u.attention;
+    if (device->flash && a->q_tokens == 1 && !a->no_cache)
+        return rg_kernel_decode(device, op, out, err); /* its varlen kernel is the same one */
     const double *c = device->c[rg_kernel_group_of(op)];
     /* A cache in 8 bit makes the kernel multiply in 8 bit where the device can. */
     const bool narrow_cache = a->kv.element_bits <= 8.0 && !a->no_cache;
@@ -102,20 +104,19 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
     const double q_read = narrow && rg_dtype_bits(a->math) <= 8.0 ? 1.0 : e;
     const double io = batch * (q * heads * ((double)a->head_dim * q_read + value_dim * 2.0) +
                                (q + a->kv_tokens) * kv_heads * width * kv_element_bytes(a));
-    const double memory = io / (0.8 * device->memory_rate);
+    const double memory = c[RG_PRE_IO] * io / device->memory_rate;
     const bool core = device->options.core_attention || device->flash || a->no_cache;
     const double prepared = batch * q * (heads + 2.0 * kv_heads) * (double)a->head_dim * 4.0;
-    /* Even a bare kernel reads strided rows of a packed QKV; a tenth of the passes stand for it. */
     const double passes =
-        (core ? 0.1 : 1.0) * c[narrow_cache ? RG_PRE_PREPARE_PASSES8 : RG_PRE_PREPARE_PASSES];
+        core ? 0.0 : c[narrow_cache ? RG_PRE_PREPARE_PASSES8 : RG_PRE_PREPARE_PASSES];
     out->fixed = (c[RG_PRE_START] + (core ? 0.0 : c[RG_PRE_PREPARE])) / f;
     out->compute = sm;
     out->memory = memory + passes * prepared / device->memory_rate;
     out->total = out->fixed + sm + out->memory;
     if (!a->fused) {
-        const double scores = op->input_bytes.v + op->output_bytes.v;
-        out->memory += scores / (0.8 * device->memory_rate);
-        out->total += scores / (0.8 * device->memory_rate);
+        const double scores = (op->input_bytes.v + op->output_bytes.v) / device->memory_rate;
+        out->memory += c[RG_PRE_IO] * scores;
+        out->total += c[RG_PRE_IO] * scores;
     }
     out->choice = narrow ? "fused, 8-bit products" : "fused";
     return RG_OK;
@@ -154,9 +155,10 @@ static void vector_decode(const rg_kernel_device *device, const double *c, const
     double splits = 1.0;
     if (w->span > VECTOR_SPLIT)
         splits = fmax(1.0, fmin(floor(units / ctas), ceil(w->span / LEAST_SPLIT)));
-    const double alone = w->span / splits * c[RG_DEC_VECTOR_TOKEN] * (w->dim + 64.0) / 192.0;
-    const double pulled =
-        ctas * w->span * 2.0 * w->dim * w->kv_bytes / (c[RG_DEC_VECTOR_L2] * units);
+    const double width =
+        (w->dim + 16.0) / 144.0 * (w->kv_bytes <= 1.5 ? c[RG_DEC_VECTOR_NARROW] : 1.0);
+    const double alone = w->span / splits * c[RG_DEC_VECTOR_ALONE] * width;
+    const double pulled = ctas * w->span * c[RG_DEC_VECTOR_TOKEN] * width / units;
     const double starts = fmax(0.0, ctas * splits / units - 1.0) * c[RG_DEC_VECTOR_CTA];
     const double sm = (fmax(alone, pulled) + starts) / f;
     out->fixed = (c[RG_DEC_VECTOR_START] + (splits > 1.0 ? c[RG_DEC_VECTOR_MERGE] : 0.0)) / f;
@@ -202,7 +204,6 @@ rg_status rg_kernel_decode(const rg_kernel_device *device, const rg_op *op, rg_k
     const double *c = device->c[RG_KG_DECODE];
     const rg_op_attention *a = &op->u.attention;
     const decode_work w = work_of(device, c, op);
-    const double memory = w.missed / (c[RG_DEC_MEMORY] * device->memory_rate);
     const double l2 = w.hit / device->l2_rate;
     const bool narrow = a->kv.element_bits <= 8.0 && !device->flash;
     const double group = w.heads / w.kv_heads;
@@ -212,6 +213,8 @@ rg_status rg_kernel_decode(const rg_kernel_device *device, const rg_op *op, rg_k
         const bool few = 4.0 * blocks < device->units && a->q_tokens == 1;
         vector = group > WIDEST_GROUP || w.rows < 2.0 || (few && !(narrow && device->fine_tiles));
     }
+    const double memory =
+        w.missed / (c[vector ? RG_DEC_VECTOR_MEMORY : RG_DEC_MEMORY] * device->memory_rate);
     if (vector)
         vector_decode(device, c, &w, memory, l2, out);
     else

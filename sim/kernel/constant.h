@@ -34,7 +34,7 @@ typedef enum rg_kernel_group {
     RG_KG_COUNT,
 } rg_kernel_group;
 
-enum { RG_KC_MAX = 20 }; /* constants in a group */
+enum { RG_KC_MAX = 24 }; /* constants in a group */
 
 /** One constant. */
 typedef struct rg_kernel_constant {
@@ -68,7 +68,7 @@ enum {
     RG_GEMM_L2_SHARE,  /* l2_share_ratio: part of L2 that holds data for repeated reads */
     RG_GEMM_QUANTISE,  /* quantise_us: kernels that quantise X, launched before the product */
     RG_GEMM_QUANTISE_PASSES, /* quantise_passes_ratio: times X is moved by them */
-    RG_GEMM_EMPTY_ROW, /* empty_row_cycles: a row of a tile beyond m, in each step of K */
+    RG_GEMM_EMPTY_ROW,       /* empty_row_cycles: a row of a tile beyond m, in each step of K */
     RG_GEMM_COUNT,
 };
 
@@ -83,6 +83,7 @@ enum {
     RG_PRE_SOFTMAX,  /* softmax_ratio: time of the exponentials over 16 a cycle and SM, 16 bit */
     RG_PRE_SOFTMAX8, /* softmax_fp8_ratio: the same with products in 8 bit (P is converted) */
     RG_PRE_TAIL,     /* tail_ratio: part of the longest tile that ends alone */
+    RG_PRE_IO,       /* io_passes_ratio: times that Q, K, V and the result move at full rate */
     RG_PRE_SHORT,    /* short_rows_ratio: least share of a tile's work, for few query rows */
     RG_PRE_COUNT,
 };
@@ -104,9 +105,11 @@ enum {
     RG_DEC_GROUP8,       /* per 8 rows beyond 8 */
     RG_DEC_VECTOR_START, /* vector_start_cycles: the kernel without matrix units (one CTA a head) */
     RG_DEC_VECTOR_CTA,
-    RG_DEC_VECTOR_L2,    /* vector_l2_bytes_per_cycle: what one SM takes of K and V */
-    RG_DEC_VECTOR_TOKEN, /* vector_token_cycles: one token in a CTA that runs alone */
+    RG_DEC_VECTOR_TOKEN,  /* vector_token_cycles: one token of one head on a full SM */
+    RG_DEC_VECTOR_ALONE,  /* vector_alone_cycles: the same in a CTA that runs alone */
+    RG_DEC_VECTOR_NARROW, /* vector_8bit_ratio: growth of a token's time with an 8-bit cache */
     RG_DEC_VECTOR_MERGE,
+    RG_DEC_VECTOR_MEMORY, /* vector_memory_ratio */
     RG_DEC_COPY, /* copy_cycles: query heads brought in order for groups (flash attention) */
     RG_DEC_COUNT,
 };
