@@ -1,7 +1,9 @@
 /* fit/lsq.c: bounded, robust non-linear least squares on log error.
  *
- * Huber's loss (P. J. Huber, "Robust estimation of a location parameter", Ann. Math. Stat. 35(1),
- * 1964) through reweighting; scale by 1.4826 times the median absolute residual.
+ * Cauchy's loss c^2/2 ln(1 + (r/c)^2) through reweighting (P. W. Holland and R. E. Welsch, "Robust
+ * regression using iteratively reweighted least-squares", Comm. Stat. A6, 1977); scale by 1.4826
+ * times the median absolute residual. Rows that another kernel ran lie far off and count for
+ * little.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/lsq.h"
@@ -18,8 +20,8 @@
 
 #include "core/stat.h"
 
-/* 1.345 deviations: 95 % efficiency for a normal residual (Huber's usual choice). */
-static const double huber_knee = 1.345;
+/* 2.385 deviations: 95 % efficiency for a normal residual (Holland and Welsch, table 1). */
+static const double cauchy_width = 2.385;
 /* Range within which a value counts as lying on its bound. */
 static const double bound_share = 0.01;
 /* A parameter whose halving moves no row by this much in the mean is not identified. */
@@ -106,17 +108,17 @@ static double robust_scale(const double *residual, size_t n, double *scratch)
     return fmax(1.4826 * rg_stat_quantile_sorted(scratch, n, 0.5), 1e-4);
 }
 
-static double huber(double r, double knee)
+static double cauchy(double r, double width)
 {
-    const double a = fabs(r);
-    return a <= knee ? 0.5 * r * r : knee * (a - 0.5 * knee);
+    const double x = r / width;
+    return 0.5 * width * width * log1p(x * x);
 }
 
-static double mean_loss(const double *residual, size_t n, double knee)
+static double mean_loss(const double *residual, size_t n, double width)
 {
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
-        sum += huber(residual[i], knee);
+        sum += cauchy(residual[i], width);
     return sum / (double)n;
 }
 
@@ -138,13 +140,13 @@ static rg_status reweighted_rounds(fit_state *state, rg_err *err)
     }
     const int rounds = problem->rounds > 0 ? problem->rounds : 4;
     for (int round = 0; round < rounds; round++) {
-        const double knee =
-            huber_knee * robust_scale(state->residual, problem->rows, state->scratch);
+        const double width =
+            cauchy_width * robust_scale(state->residual, problem->rows, state->scratch);
         for (size_t i = 0; i < n; i++) {
-            const double a = fabs(state->residual[i]);
-            gsl_vector_set(weight, i, a <= knee || i >= problem->rows ? 1.0 : knee / a);
+            const double x = state->residual[i] / width;
+            gsl_vector_set(weight, i, i < problem->rows ? 1.0 / (1.0 + x * x) : 1.0);
         }
-        const double before = mean_loss(state->residual, n, knee);
+        const double before = mean_loss(state->residual, n, width);
         double kept[RG_LSQ_MAX_PARAMETERS];
         memcpy(kept, state->x, m * sizeof(double));
         for (size_t j = 0; j < m; j++)
@@ -158,7 +160,7 @@ static rg_status reweighted_rounds(fit_state *state, rg_err *err)
             state->x[j] = from_free(&problem->parameter[j],
                                     gsl_vector_get(gsl_multifit_nlinear_position(work), j));
         evaluate(state);
-        const double after = mean_loss(state->residual, n, knee);
+        const double after = mean_loss(state->residual, n, width);
         if (after > before) {
             memcpy(state->x, kept, m * sizeof(double));
             evaluate(state);
@@ -179,8 +181,9 @@ static void coordinate_search(fit_state *state)
     const rg_lsq_problem *problem = state->problem;
     const size_t n = state->all;
     const int passes = problem->coordinate_passes < 0 ? 3 : problem->coordinate_passes;
-    const double knee = huber_knee * robust_scale(state->residual, problem->rows, state->scratch);
-    double best = mean_loss(state->residual, n, knee);
+    const double width =
+        cauchy_width * robust_scale(state->residual, problem->rows, state->scratch);
+    double best = mean_loss(state->residual, n, width);
     double step = 0.08;
     for (int pass = 0; pass < passes; pass++, step *= 0.5) {
         for (int j = 0; j < problem->parameters; j++) {
@@ -193,7 +196,7 @@ static void coordinate_search(fit_state *state)
                     if (state->x[j] == kept)
                         break;
                     evaluate(state);
-                    const double loss = mean_loss(state->residual, n, knee);
+                    const double loss = mean_loss(state->residual, n, width);
                     if (loss < best * (1.0 - 1e-6)) {
                         best = loss;
                         continue;
@@ -336,8 +339,8 @@ rg_status rg_lsq_fit(rg_arena *arena, const rg_lsq_problem *problem, rg_lsq_resu
                            "row %zu has no finite prediction with the start values", i + 1);
     RG_TRY(reweighted_rounds(&state, err));
     coordinate_search(&state);
-    const double knee = huber_knee * robust_scale(state.residual, problem->rows, state.scratch);
-    out->objective = mean_loss(state.residual, problem->rows, knee);
+    const double width = cauchy_width * robust_scale(state.residual, problem->rows, state.scratch);
+    out->objective = mean_loss(state.residual, problem->rows, width);
     out->evaluations = state.evaluations;
     return judge(arena, &state, out, err);
 }

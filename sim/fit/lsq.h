@@ -54,7 +54,7 @@ typedef struct rg_lsq_estimate {
 typedef struct rg_lsq_result {
     rg_lsq_estimate estimate[RG_LSQ_MAX_PARAMETERS];
     double scale;     /* robust deviation of the residuals (1.4826 MAD) */
-    double objective; /* mean Huber loss at the end */
+    double objective; /* mean robust loss at the end */
     int evaluations;
 } rg_lsq_result;
 
