@@ -28,6 +28,8 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
                          "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
     [RG_GEMM_L2_SHARE] = {"l2_share_ratio", 0.6, 0.15, 1.5, 0.5, false,
                           "part of L2 that keeps data for repeated reads"},
+    [RG_GEMM_L2_RATE] = {"l2_ratio", 0.6, 0.1, 1.0, 0.4, false,
+                         "share of the L2 rate at which operands that lie there arrive"},
     [RG_GEMM_QUANTISE] = {"quantise_us", 5, 0.05, 20, 0.7, true,
                           "kernels that quantise X before the product"},
     [RG_GEMM_QUANTISE_PASSES] = {"quantise_passes_ratio", 2, 0.1, 12, 0.7, true,

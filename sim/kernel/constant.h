@@ -66,6 +66,7 @@ enum {
     RG_GEMM_SPLIT,     /* split_cycles: reduction of a split K, beside its bytes */
     RG_GEMM_OVERLAP,   /* overlap_power: p of (a^p + b^p)^(1/p) that joins SM and memory time */
     RG_GEMM_L2_SHARE,  /* l2_share_ratio: part of L2 that holds data for repeated reads */
+    RG_GEMM_L2_RATE,   /* l2_ratio: share of the L2 rate that operands found there reach */
     RG_GEMM_QUANTISE,  /* quantise_us: kernels that quantise X, launched before the product */
     RG_GEMM_QUANTISE_PASSES, /* quantise_passes_ratio: times X is moved by them */
     RG_GEMM_EMPTY_ROW,       /* empty_row_cycles: a row of a tile beyond m, in each step of K */

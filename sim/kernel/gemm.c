@@ -206,7 +206,8 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
                          rg_err *err)
 {
     const rg_op_gemm *g = &op->u.gemm;
-    const double *c = device->c[rg_kernel_gemm_group(g)];
+    const rg_kernel_group group = rg_kernel_gemm_group(g);
+    const double *c = device->c[group];
     double peak;
     RG_TRY(rg_kernel_peak(device, g->math, &peak, err));
     const double x_bytes = rg_dtype_bits(g->math) / 8.0;
@@ -217,14 +218,17 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     p.units = device->units;
     p.hz = device->hz;
     p.k_step = 128.0 / x_bytes;
-    /* Block-scaled kernels (DeepGEMM) keep K in one piece: scales apply while it is summed. */
-    p.most_split_steps = rg_kernel_gemm_group(g) == RG_KG_GEMM_FP8_BLOCK ? 1 : SPLIT_STEPS;
+    /* Block-scaled kernels (DeepGEMM) keep K in one piece: scales apply while it is summed. The
+     * integer and weight-only kernels of the tables show no split either. */
+    const bool block = group == RG_KG_GEMM_FP8_BLOCK;
+    p.most_split_steps =
+        block || g->weight.weight_only || group == RG_KG_GEMM_INT8 ? 1 : SPLIT_STEPS;
     const double burst = device->options.sustained ? c[RG_GEMM_SUSTAINED] : c[RG_GEMM_COMPUTE];
     p.compute_cycles = 2.0 * p.k_step * p.units * p.hz / (burst * peak);
     p.x_cycles = 128.0 / c[RG_GEMM_L2_SM];
     p.w_cycles = p.x_cycles * w_bytes / x_bytes;
     best_tile best = {{INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY}, {false}};
-    if (p.most_split_steps == 1)
+    if (block)
         search_block(&p, &best);
     else if (device->fine_tiles)
         search_fine(&p, &best);
@@ -237,7 +241,7 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     const double hit = t.weights + t.activations - missed;
     const double ramp = c[RG_GEMM_RAMP] * 1e-6 * missed / (missed + hit);
     const double memory = ramp + missed / (c[RG_GEMM_MEMORY] * device->memory_rate);
-    const double l2 = hit / device->l2_rate;
+    const double l2 = hit / (c[RG_GEMM_L2_RATE] * device->l2_rate);
     const double slower = c[RG_GEMM_COMPUTE] / c[RG_GEMM_SUSTAINED] - 1.0;
     double least = INFINITY, parts = 1.0;
     for (int i = 0; i < SPLIT_STEPS; i++, parts *= 2.0) {
