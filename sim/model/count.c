@@ -191,16 +191,40 @@ static bool layer_overflows(const rg_layer *l, double hidden)
     return (hidden + lora) * width * 8 + ffn * (hidden + (double)l->latent) * 8 > 1e17;
 }
 
+/* What readers have said already with a better place, and what no reader may let through. */
+static const char *contradiction(const rg_layer *l)
+{
+    const bool attends = l->mixer >= RG_MIX_FULL && l->mixer <= RG_MIX_MLA;
+    if (attends && (l->heads < 1 || l->kv_heads < 1 || l->heads % l->kv_heads != 0))
+        return "KV heads do not divide query heads";
+    if (rg_layer_has_state(l) &&
+        (l->ssm_heads < 1 || (l->ssm_groups > 0 && l->ssm_heads % l->ssm_groups != 0)))
+        return "groups do not divide state-space heads";
+    if (l->ffn == RG_FFN_MOE && (l->experts < 1 || l->top_k < 1 || l->top_k > l->experts))
+        return "top_k does not lie between 1 and the number of experts";
+    if ((l->mixer == RG_MIX_WINDOW || l->mixer == RG_MIX_CHUNKED) && l->window < 1)
+        return "a window layer has no window";
+    return NULL;
+}
+
 rg_status rg_model_count(rg_model *m, rg_err *err)
 {
     double total = 0;
     for (int64_t i = 0; i < m->layer_count; i++) {
         rg_layer *l = &m->layers[i];
+        const char *wrong = contradiction(l);
+        if (wrong != NULL)
+            return rg_fail(err, RG_ERR_MODEL, (rg_pos){m->path, 0, 0}, "layer %lld: %s",
+                           (long long)i, wrong);
         if (layer_overflows(l, (double)m->hidden))
             return rg_fail(err, RG_ERR_MODEL, (rg_pos){m->path, 0, 0},
                            "layer %lld has more than 1e17 parameters; a size is wrong",
                            (long long)i);
         count_layer(l, m->hidden);
+        if (l->mixer_params < 0 || l->ffn_params < 0 || l->ffn_active_params < 0)
+            return rg_fail(err, RG_ERR_MODEL, (rg_pos){m->path, 0, 0},
+                           "layer %lld has fewer than no parameters; an extra_params is wrong",
+                           (long long)i);
         total += (double)(l->mixer_params + l->ffn_params + l->norm_params);
     }
     const int64_t width = m->embedding_width > 0 ? m->embedding_width : m->hidden;

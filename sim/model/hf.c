@@ -158,14 +158,14 @@ static rg_status family_by_architecture(rg_hf *hf, rg_node *map, rg_err *err)
     return RG_OK;
 }
 
-static rg_status unknown_family(rg_hf *hf, rg_node *at, const char *type, rg_err *err)
+static rg_status unknown_family(rg_node *at, const char *type, rg_err *err)
 {
     const char *nearest = rg_text_nearest(type, rg_model_families());
     return rg_fail(err, RG_ERR_MODEL, at->pos,
                    "model_type '%s' is not known%s%s%s; if its layers are those of a known family, "
-                   "name that with --family (%s)",
+                   "import it with --family",
                    type, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-                   nearest ? "'?" : "", hf->root->pos.file ? hf->root->pos.file : "config");
+                   nearest ? "'?" : "");
 }
 
 /* The family from --family, the inner model_type, the outer one, or the architecture's name. */
@@ -177,7 +177,7 @@ static rg_status find_family(rg_hf *hf, const char *forced, rg_err *err)
     if (forced != NULL) {
         hf->type = forced;
         hf->family = rg_hf_family_find(forced);
-        return hf->family != NULL ? RG_OK : unknown_family(hf, hf->root, forced, err);
+        return hf->family != NULL ? RG_OK : unknown_family(hf->root, forced, err);
     }
     rg_node *seen = NULL;
     for (int i = 0; i < 2; i++) {
@@ -198,7 +198,7 @@ static rg_status find_family(rg_hf *hf, const char *forced, rg_err *err)
     if (hf->family != NULL)
         return RG_OK;
     if (seen != NULL)
-        return unknown_family(hf, seen, seen->text, err);
+        return unknown_family(seen, seen->text, err);
     RG_TRY(family_by_architecture(hf, hf->text, err));
     if (hf->family == NULL && hf->text != hf->root)
         RG_TRY(family_by_architecture(hf, hf->root, err));

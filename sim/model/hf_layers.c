@@ -82,6 +82,9 @@ rg_status rg_hf_experts(rg_hf *hf, rg_err *err)
                        "missing key 'num_experts_per_tok' beside %lld experts",
                        (long long)e->experts);
     RG_TRY(rg_hf_uniform(node, 1, &e->top_k, err));
+    if (e->top_k > e->experts)
+        return rg_fail(err, RG_ERR_INPUT, node->pos, "'%s' of %lld experts, but there are %lld",
+                       node->key, (long long)e->top_k, (long long)e->experts);
     e->inter = hf->base.inter;
     node = rg_hf_find(hf, "moe_intermediate_size|expert_ffn_hidden_size|moe_ffn_hidden_size");
     if (node != NULL)
