@@ -913,7 +913,10 @@ rg_status rg_coll_prepare(rg_arena *arena, const rg_cluster *cluster,
     x->ll_rate = ll_table_rate(cluster->accel->arch);
     const char *from = cluster->accel->fit_borrowed_from;
     bool own = false;
-    rg_accel_fit_or(cluster->accel, "collective", "base_us", 0, &own);
+    for (int i = 0; i < cluster->accel->fit_count; i++) {
+        const rg_fit_constant *constant = &cluster->accel->fit[i];
+        own |= strcmp(constant->group, "collective") == 0 && !constant->borrowed;
+    }
     x->note = own ? "collectives: constants fitted on this device"
                   : rg_arena_printf(arena, err,
                                     "collectives: constants of architecture '%s'%s%s, not fitted "

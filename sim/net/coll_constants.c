@@ -175,14 +175,8 @@ rg_coll_constants rg_coll_constants_of(const rg_cluster *cluster)
         set_ampere(&c);
     if (strncmp(arch, "blackwell", 9) == 0)
         c.nvls_ratio *= 0.74 / 0.85; /* NCCL, src/graph/tuning.cc: nvlsEfficiency by architecture */
-    if (cluster->scale_up.kind == RG_FABRIC_PCIE_TREE) {
+    if (cluster->scale_up.kind == RG_FABRIC_PCIE_TREE)
         set_pcie(&c);
-        if (strcmp(arch, "ada") == 0) { /* no peer-to-peer there: staged in host memory */
-            c.switch_ratio = 0.170;
-            c.socket_ratio = 0.159;
-            c.socket_crossings = 4;
-        }
-    }
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         double *value = (double *)(void *)((char *)&c + table[i].offset);
         *value = rg_accel_fit_or(accel, "collective", table[i].name, *value, NULL);
