@@ -7,6 +7,7 @@
 
 /* One row a command; the order is that of the help. */
 extern const rg_command rg_cmd_check;
+extern const rg_command rg_cmd_coll;
 extern const rg_command rg_cmd_estimate;
 extern const rg_command rg_cmd_roofline;
 extern const rg_command rg_cmd_fit;
@@ -23,6 +24,7 @@ const rg_command *const rg_commands[] = {
     /* answer */
     &rg_cmd_estimate,
     &rg_cmd_roofline,
+    &rg_cmd_coll,
     &rg_cmd_noc,
     &rg_cmd_serve,
     /* measure */
