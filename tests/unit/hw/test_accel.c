@@ -299,30 +299,34 @@ static void a_die_is_half_of_the_package(void **state)
     rg_arena_free(arena);
 }
 
-static void write_file(const char *folder, const char *name, const char *text, const char *lender)
+/* A whole hardware file that borrows from another: what l4.yaml says, and a fit. */
+static void write_borrower(const char *folder, const char *name, const char *lender)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "kind: accelerator\nname: x\n%sfit: {borrow: %s/%s}\n", text, folder, lender);
-    assert_int_equal(fclose(file), 0);
+    FILE *from = fopen("hw/l4.yaml", "r"), *to = fopen(path, "w");
+    assert_non_null(from);
+    assert_non_null(to);
+    for (int c = fgetc(from); c != EOF; c = fgetc(from))
+        fputc(c, to);
+    fprintf(to, "fit: {borrow: %s/%s}\n", folder, lender);
+    assert_int_equal(fclose(to), 0);
+    fclose(from);
 }
 
-/* a starts from l4 and borrows from b, b the same from a. */
 static void borrowing_in_a_circle_is_refused(void **state)
 {
     (void)state;
     char folder[] = "/tmp/ridge-circle-XXXXXX", path[256];
     assert_non_null(mkdtemp(folder));
-    write_file(folder, "a.yaml", "base: l4\n", "b.yaml");
-    write_file(folder, "b.yaml", "", "a.yaml");
+    write_borrower(folder, "a.yaml", "b.yaml");
+    write_borrower(folder, "b.yaml", "a.yaml");
     rg_err err = {0};
     rg_arena *arena = rg_arena_new(64);
     rg_accel *accel;
     snprintf(path, sizeof path, "%s/a.yaml", folder);
     assert_int_equal(rg_accel_load(arena, path, &accel, &err), RG_ERR_INPUT);
-    assert_int_equal(err.pos.line, 4);
+    assert_non_null(strstr(err.text, "in a circle"));
     remove(path);
     snprintf(path, sizeof path, "%s/b.yaml", folder);
     remove(path);
