@@ -93,7 +93,9 @@ static const rg_option options[] = {
     {"request-overhead", 0, "TIME", NULL, "time from arrival to the engine's queue", false},
     {"attention-skew", 0, "X", NULL, "decode attention: 0 as the mean length, 1 as the longest",
      false},
+    {"fitted-on", 0, "DEVICE", NULL, "device of the fit that gave the scales", false},
     {"kernel-scale", 0, "X", NULL, "multiplies all kernel times", false},
+    {"communication-scale", 0, "X", NULL, "multiplies ridge's own time of collectives", false},
     {"reduce-latency", 0, "TIME", NULL, "given times: latency of an all-reduce", false},
     {"reduce-rate", 0, "RATE", NULL, "given times: bus bandwidth of an all-reduce", false},
     /* limits, money, files */
@@ -119,7 +121,7 @@ static rg_status simulate(rg_serve_job *job, rg_serve_files *files, const rg_obs
         if (rg_setting_given(&job->settings, "fit-engine"))
             RG_TRY(rg_serve_job_fit(job, err));
         RG_TRY(rg_replay_compare(job->arena, job->measured, &job->deployment, observer, seed,
-                                   &result, &errors, err));
+                                 &result, &errors, err));
         rg_serve_report_errors(job, &errors);
     } else {
         RG_TRY(rg_serve_job_stream(job, err));

@@ -60,6 +60,7 @@ typedef struct rg_serve_job {
     bool have_capacity;
     rg_capacity capacity;
     double reduce_latency_s, reduce_bytes_per_s;
+    double kernel_scale, communication_scale; /* of ridge's own step time */
 } rg_serve_job;
 
 /** Hardware, model, engine rules, step time, KV memory. */

@@ -187,7 +187,8 @@ static rg_status read_constants(rg_serve_job *job, rg_err *err)
     RG_TRY(rg_setting_quantity(s, "per-sequence", RG_DIM_SECONDS, &c->per_sequence_s, err));
     RG_TRY(rg_setting_quantity(s, "request-overhead", RG_DIM_SECONDS, &c->request_overhead_s, err));
     RG_TRY(rg_setting_real(s, "attention-skew", 0, 1, &c->attention_skew, err));
-    return rg_setting_real(s, "kernel-scale", 0.01, 100, &c->kernel_scale, err);
+    return kernel_times ? rg_setting_real(s, "kernel-scale", 0.01, 100, &c->kernel_scale, err)
+                        : RG_OK;
 }
 
 /* ---- memory */

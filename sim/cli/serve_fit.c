@@ -16,8 +16,9 @@ static void set_reduce_rate(void *context, double value)
     rg_kernel_times_set_reduce(job->kernel_times, job->reduce_latency_s, value);
 }
 
-static rg_status write_constants(rg_serve_job *job, const rg_tunable *c, int count,
-                                 const rg_replay_errors *e, const char *path, rg_err *err)
+static rg_status write_constants(rg_serve_job *job, const rg_tunable *c, const rg_dim *dims,
+                                 int count, const rg_replay_errors *e, const char *path,
+                                 rg_err *err)
 {
     rg_out_file file;
     RG_TRY(rg_out_open(&file, path, err));
@@ -28,56 +29,77 @@ static rg_status write_constants(rg_serve_job *job, const rg_tunable *c, int cou
         "ANOTHER.\n",
         job->measured->name, (long long)e->requests, 100 * e->ttft_wape, 100 * e->tpot_wape,
         100 * e->e2e_wape);
+    if (job->cluster)
+        fprintf(file.stream, "fitted-on: %s\n", job->cluster->accel->name);
     for (int i = 0; i < count; i++) {
         char text[64];
-        const rg_dim dim = c[i].context == job ? RG_DIM_BYTES_PER_S
-                           : c[i].context == &job->deployment.constants.kernel_scale ||
-                                   c[i].context == &job->deployment.constants.attention_skew
-                               ? RG_DIM_NONE
-                               : RG_DIM_SECONDS;
-        rg_quantity_format(c[i].value, dim, 6, text, sizeof text);
+        rg_quantity_format(c[i].value, dims[i], 6, text, sizeof text);
         fprintf(file.stream, "%s: %s\n", c[i].name, text);
     }
     return rg_out_commit(&file, err);
 }
 
-rg_status rg_serve_job_fit(rg_serve_job *job, rg_err *err)
+enum { MAX_FITTED = 8 };
+
+static int tunables(rg_serve_job *job, rg_tunable *all, rg_dim *dims)
 {
     rg_engine_constants *c = &job->deployment.constants;
-    rg_tunable all[6];
-    int count = 0, evaluations = 0;
-    all[count++] =
-        (rg_tunable){"step-overhead", c->step_overhead_s, 0, 0.02, set_double, &c->step_overhead_s};
-    if (!job->kernel_times)
-        all[count++] =
-            (rg_tunable){"kernel-scale", c->kernel_scale, 0.5, 2, set_double, &c->kernel_scale};
-    all[count++] =
-        (rg_tunable){"per-sequence", c->per_sequence_s, 0, 2e-4, set_double, &c->per_sequence_s};
-    all[count++] =
+    const bool own = job->step != NULL;
+    int n = 0;
+    if (own && job->parallel.tp > 1) {
+        dims[n] = RG_DIM_NONE;
+        all[n++] =
+            (rg_tunable){"communication-scale",    job->communication_scale, 0.2, 12, set_double,
+                         &job->communication_scale};
+    }
+    if (job->kernel_times && job->parallel.tp > 1) {
+        dims[n] = RG_DIM_BYTES_PER_S;
+        all[n++] = (rg_tunable){"reduce-rate",
+                                job->reduce_bytes_per_s,
+                                job->reduce_bytes_per_s / 16,
+                                job->reduce_bytes_per_s * 4,
+                                set_reduce_rate,
+                                job};
+    }
+    dims[n] = RG_DIM_SECONDS;
+    all[n++] =
+        (rg_tunable){"step-overhead", c->step_overhead_s, 0, 0.01, set_double, &c->step_overhead_s};
+    if (own) {
+        dims[n] = RG_DIM_NONE;
+        all[n++] =
+            (rg_tunable){"kernel-scale", job->kernel_scale, 0.5, 2, set_double, &job->kernel_scale};
+    }
+    dims[n] = RG_DIM_SECONDS;
+    all[n++] =
+        (rg_tunable){"per-sequence", c->per_sequence_s, 0, 1e-4, set_double, &c->per_sequence_s};
+    dims[n] = RG_DIM_NONE;
+    all[n++] =
         (rg_tunable){"attention-skew", c->attention_skew, 0, 1, set_double, &c->attention_skew};
-    if (job->kernel_times && job->parallel.tp > 1)
-        all[count++] = (rg_tunable){"reduce-rate",
-                                    job->reduce_bytes_per_s,
-                                    job->reduce_bytes_per_s / 8,
-                                    job->reduce_bytes_per_s * 8,
-                                    set_reduce_rate,
-                                    job};
+    return n;
+}
+
+rg_status rg_serve_job_fit(rg_serve_job *job, rg_err *err)
+{
+    rg_tunable all[MAX_FITTED];
+    rg_dim dims[MAX_FITTED];
+    int evaluations = 0;
+    const int count = tunables(job, all, dims);
     rg_replay_errors best;
     RG_TRY(rg_replay_fit(job->arena, job->measured, &job->deployment, all, count, &best,
-                           &evaluations, err));
+                         &evaluations, err));
     rg_report_assume(job->report,
                      "engine constants are fitted on this very run (%d replays); its "
                      "errors are not a validation",
                      evaluations);
-    json_t *fitted = json_object();
+    json_t *object = json_object();
     for (int i = 0; i < count; i++) {
-        json_object_set_new(fitted, all[i].name, json_real(all[i].value));
-        rg_report_line(job->report, "fitted %-16s %.6g", all[i].name, all[i].value);
+        json_object_set_new(object, all[i].name, json_real(all[i].value));
+        rg_report_line(job->report, "fitted %-20s %.6g", all[i].name, all[i].value);
     }
-    rg_report_json(job->report, "fitted", fitted);
+    rg_report_json(job->report, "fitted", object);
     rg_report_line(job->report, "%s", "");
     rg_pos pos;
     const char *path = rg_setting(&job->settings, "fit-engine", &pos);
-    return path && *path && *path != '-' ? write_constants(job, all, count, &best, path, err)
+    return path && *path && *path != '-' ? write_constants(job, all, dims, count, &best, path, err)
                                          : RG_OK;
 }

@@ -181,8 +181,9 @@ static void costs(rg_serve_job *job, const rg_serve_result *r)
     rg_report_line(report, "%s", "");
     rg_report_line(report, "Energy and cost");
     if (isfinite(r->energy_j)) {
-        rg_report_figure(report, "energy_j", "energy of the devices", r->energy_j, RG_DIM_JOULES);
-        rg_report_figure(report, "energy_per_output_token_j", "of it per output token",
+        rg_report_figure(report, "energy_joules", "energy of the devices", r->energy_j,
+                         RG_DIM_JOULES);
+        rg_report_figure(report, "energy_per_output_token_joules", "of it per output token",
                          ratio(r->energy_j, (double)r->output_tokens), RG_DIM_JOULES);
         rg_report_assume(report, "devices draw %g W while computing and %g W idle",
                          job->deployment.busy_watts, job->deployment.idle_watts);

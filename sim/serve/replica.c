@@ -582,7 +582,8 @@ static bool decide(rg_replica *r, double now)
         chunk++;
         if (live->scheduled_s < 0)
             live->scheduled_s = b->start_s;
-        live->last_chunk_s = b->start_s;
+        if (live->first_token_s < 0)
+            live->last_chunk_s = b->start_s;
     }
     b->composition = b->chunk_count == 0 && b->count == r->running_count ? r->composition : 0;
     r->in_flight++;
