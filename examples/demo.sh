@@ -12,9 +12,10 @@ mkdir -p "$out"
 
 hw=h200-sxm model=llama-3.1-8b
 echo "== $model on one $hw, 32 users at 4096 tokens"
-"$ridge" estimate --hw $hw --model $model --batch 32 --context 4096 --quiet | tee "$out/estimate.txt"
-"$ridge" estimate --hw $hw --model $model --batch 32 --context 4096 --format json -o "$out/estimate.json"
-"$ridge" roofline --hw $hw --model $model --batch 32 --context 4096 --plot "$out/roofline.svg" --format csv -o "$out/roofline-points.csv"
-"$ridge" roofline --hw $hw --model $model --batch 32 --context 4096 --plot "$out/roofline.png" >"$out/roofline.txt"
+run=(--hw $hw --model $model --batch 32 --context 4096 --quiet)
+"$ridge" estimate "${run[@]}" | tee "$out/estimate.txt"
+"$ridge" estimate "${run[@]}" --format json -o "$out/estimate.json"
+"$ridge" estimate "${run[@]}" --format html --plot "$out/roofline.svg" -o "$out/index.html"
+"$ridge" roofline "${run[@]}" --plot "$out/roofline.png" --format csv -o "$out/roofline-operators.csv"
 echo
 echo "report: $out/index.html  plot: $out/roofline.svg, $out/roofline.png"

@@ -28,7 +28,8 @@ table_x = 0.725
 table_y(row) = 0.925 - 0.0245 * row
 on_level(k) = strcol(1) eq 'level' ? k : NaN
 on_peak(k) = strcol(1) eq 'peak' ? k : NaN
-point_size(share) = 0.9 + 1.8 * sqrt(share > 0 ? share : 0)
+point_scale = GPVAL_TERM eq 'svg' ? 0.65 : 1.0
+point_size(share) = point_scale * (0.9 + 1.8 * sqrt(share > 0 ? share : 0))
 
 if (!is_text && has_points) {
     set label 2 point_heading at screen table_x, screen 0.945 font ',10' noenhanced

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/setup.h"
+#include "cli/roofline.h"
 #include "step/estimate.h"
 
 typedef struct estimate {
@@ -221,6 +221,27 @@ static rg_status report_operators(estimate *e, rg_err *err)
     return RG_OK;
 }
 
+/* Both passes under the machine's roofs. */
+static rg_status draw(const estimate *e, const rg_kernel_device *device, const char *path,
+                      rg_err *err)
+{
+    rg_roof_figure *figure = RG_NEW(e->arena, rg_roof_figure, 1, err);
+    if (!figure)
+        return RG_ERR_LIMIT;
+    figure->arena = e->arena;
+    figure->report = e->report;
+    figure->setup = &e->setup;
+    const rg_pass decode = rg_load_decode_pass(e->load.batch, (double)e->load.context_tokens);
+    const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
+    const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
+    RG_TRY(rg_roof_add_pass(figure, device, &decode, "decode", 'd', err));
+    RG_TRY(rg_roof_add_pass(figure, device, &prefill, "prefill", 'p', err));
+    RG_TRY(rg_roof_draw(figure, path, err));
+    rg_report_image(e->report, path,
+                    "The operators under the machine's roofs: d decode, p prefill");
+    return RG_OK;
+}
+
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
     estimate *e = RG_NEW(arena, estimate, 1, err);
@@ -241,6 +262,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     report_memory(e);
     report_utilisation(e);
     rg_report_text(e->report, "band", "band of the prediction", "not validated");
+    if (rg_arg_given(args, "plot"))
+        RG_TRY(draw(e, device, rg_arg_text(args, "plot"), err));
     RG_TRY(report_operators(e, err));
     RG_TRY(rg_arg_write(args, e->report, "operators", err));
     if (!e->result.fits)
@@ -256,6 +279,8 @@ static const rg_option options[] = {
     {"batch", 'b', "N", "1", "sequences that decode together, on each replica", false},
     {"context", 'c', "N", "2048", "tokens of the prompt, and in the cache while decoding", false},
     {"output-tokens", 'n', "N", "256", "tokens that each sequence writes", false},
+    {"plot", 'p', "FILE", NULL,
+     "roofline figure to FILE.svg, .png or .pdf, data and script beside it", false},
     RG_SETUP_FORMATS,
     RG_SETUP_PARALLEL,
     RG_SETUP_KERNEL,

@@ -42,7 +42,7 @@ struct rg_plot {
 static const struct {
     const char *ending, *terminal;
 } terminals[] = {
-    {".svg", "svg enhanced size %d,%d font 'Helvetica,14' background 'white'"},
+    {".svg", "svg enhanced size %d,%d fontscale 1.3 font 'Helvetica,11' background 'white'"},
     {".png", "pngcairo enhanced size %d,%d font 'DejaVu Sans,11' background 'white'"},
     {".pdf", "pdfcairo enhanced size %d.0/100,%d.0/100 font 'DejaVu Sans,10'"},
     {".txt", "dumb noenhanced size %d/10,%d/20"},
