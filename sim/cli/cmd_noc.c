@@ -18,7 +18,7 @@ static const rg_option options[] = {
     {"replay", 0, "CURVE.csv", NULL, "run every row of a reference curve and compare", false},
     {"topology", 0, "FILE", NULL, "network of the curve (anynet), instead of its network column",
      false},
-    {"seeds", 0, "N", "2", "runs per point, averaged", false},
+    {"seeds", 0, "N", "5", "runs per point, averaged", false},
     {"strict", 0, NULL, NULL, "exit 1 when a row is outside its tolerance", false},
     {"check", 0, NULL, NULL, "verify flits and credits at every cycle (slow)", false},
     {0}};

@@ -33,6 +33,8 @@ static void add_columns(rg_table *t)
     rg_table_column(t, "accepted_flits_most_node", "most", RG_CELL_REAL, RG_DIM_NONE, true);
     rg_table_column(t, "reference_accepted_flits_most_node", "ref most", RG_CELL_REAL, RG_DIM_NONE,
                     true);
+    rg_table_column(t, "accepted_packets", "packets", RG_CELL_REAL, RG_DIM_NONE, true);
+    rg_table_column(t, "fragmentation_cycles", "fragmentation", RG_CELL_REAL, RG_DIM_NONE, true);
     rg_table_column(t, "converged", "converged", RG_CELL_BOOL, RG_DIM_NONE, true);
     rg_table_column(t, "cycles", "cycles", RG_CELL_INT, RG_DIM_NONE, true);
 }
@@ -64,6 +66,8 @@ static void add_row(rg_table *t, const rg_noc_replay *replay, const rg_noc_repla
     rg_table_real(t, ref->accepted_least);
     rg_table_real(t, got->accepted_most);
     rg_table_real(t, ref->accepted_most);
+    rg_table_real(t, got->accepted_packets);
+    rg_table_real(t, got->fragmentation);
     rg_table_bool(t, got->converged);
     rg_table_int(t, got->cycles);
 }

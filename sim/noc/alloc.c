@@ -60,7 +60,8 @@ static uint64_t input_key(const rg_noc_sim *s, const matcher *m, const request *
 
 static uint64_t output_key(const rg_noc_sim *s, const matcher *m, const request *r)
 {
-    const uint32_t ptr = m->vc_stage ? s->ovc[r->output].ptr : s->output[r->output].ptr >> s->vc_shift;
+    const uint32_t ptr =
+        m->vc_stage ? s->ovc[r->output].ptr : s->output[r->output].ptr >> s->vc_shift;
     const uint32_t vc = r->ivc & ((1u << s->vc_shift) - 1);
     const uint32_t turn = m->vc_stage ? 0 : (vc - s->input[r->input].rr) & 0xff;
     return (uint64_t)r->rank << 48 | (uint64_t)(uint32_t)(r->input - ptr) << 8 | turn;
@@ -143,8 +144,7 @@ static void match_wavefront(rg_noc_sim *s, matcher *m)
         const uint32_t out0 = (uint32_t)s->graph->out_first[router] << shift;
         const uint32_t out1 = (uint32_t)s->graph->out_first[router + 1] << shift;
         const uint32_t side = in1 - in0 > out1 - out0 ? in1 - in0 : out1 - out0;
-        const uint32_t diagonal =
-            (r->input - in0 + r->output - out0 + side - s->now % side) % side;
+        const uint32_t diagonal = (r->input - in0 + r->output - out0 + side - s->now % side) % side;
         r->order = (uint64_t)r->rank << 56 | (uint64_t)router << 32 | diagonal;
     }
     qsort(m->list, m->count, sizeof *m->list, by_order);
@@ -177,11 +177,13 @@ static void ask(matcher *m, request r)
     m->list[m->count++] = r;
 }
 
-/* The next member of a set at or after i, NONE at the end. */
-static uint32_t next_member(bit_set *set, uint32_t i)
+/* The next VC at or after i that asks for a VC or bids for the switch, NONE at the end. */
+static uint32_t next_that_wants(const rg_noc_sim *s, bool a_vc, uint32_t i)
 {
-    for (uint32_t w = i >> 6; w < set->words; w++) {
-        const uint64_t bits = w == i >> 6 ? set->word[w] & (UINT64_MAX << (i & 63)) : set->word[w];
+    for (uint32_t w = i >> 6; w < s->want_words; w++) {
+        uint64_t bits = a_vc ? s->want[w].va : s->want[w].sa;
+        if (w == i >> 6)
+            bits &= UINT64_MAX << (i & 63);
         if (bits != 0)
             return w << 6 | (uint32_t)__builtin_ctzll(bits);
     }
@@ -202,17 +204,17 @@ void rg_noc_state_va(rg_noc_sim *s)
     candidate list[2 * RG_NOC_MAX_DIMS];
     m->vc_stage = true;
     m->count = 0;
-    for (uint32_t ivc = next_member(&s->va, 0); ivc != RG_NOC_NONE;
-         ivc = next_member(&s->va, ivc + 1)) {
+    for (uint32_t ivc = next_that_wants(s, true, 0); ivc != RG_NOC_NONE;
+         ivc = next_that_wants(s, true, ivc + 1)) {
         const int candidates = head_candidates(s, ivc, list);
         for (int c = 0; c < candidates; c++) {
             uint32_t free = s->output[list[c].out].free & list[c].mask;
             for (; free != 0; free &= free - 1)
-                ask(m, (request){.input = ivc,
-                                 .output = list[c].out << s->vc_shift |
-                                           (uint32_t)__builtin_ctz(free),
-                                 .ivc = ivc,
-                                 .rank = list[c].escape});
+                ask(m,
+                    (request){.input = ivc,
+                              .output = list[c].out << s->vc_shift | (uint32_t)__builtin_ctz(free),
+                              .ivc = ivc,
+                              .rank = list[c].escape});
         }
     }
     match(s, m, s->config->router.vc_allocator, &s->va_first);
@@ -229,8 +231,7 @@ static bool has_credit(const rg_noc_sim *s, const candidate *c)
 static void ask_switch(rg_noc_sim *s, matcher *m, uint32_t ivc, uint32_t out, uint32_t rank)
 {
     if (s->output[out].busy_until <= s->now)
-        ask(m, (request){
-                   .input = ivc >> s->vc_shift, .output = out, .ivc = ivc, .rank = rank});
+        ask(m, (request){.input = ivc >> s->vc_shift, .output = out, .ivc = ivc, .rank = rank});
 }
 
 void rg_noc_state_sa(rg_noc_sim *s)
@@ -239,14 +240,14 @@ void rg_noc_state_sa(rg_noc_sim *s)
     candidate list[2 * RG_NOC_MAX_DIMS];
     m->vc_stage = false;
     m->count = 0;
-    for (uint32_t ivc = next_member(&s->sa, 0); ivc != RG_NOC_NONE;
-         ivc = next_member(&s->sa, ivc + 1))
+    for (uint32_t ivc = next_that_wants(s, false, 0); ivc != RG_NOC_NONE;
+         ivc = next_that_wants(s, false, ivc + 1))
         ask_switch(s, m, ivc, s->ivc[ivc].out, 0);
     if (s->speculative) {
         for (uint32_t i = 0; i < s->va_count; i++)
             s->ivc[s->ovc[s->va_won[i]].best].offer = s->va_won[i];
-        for (uint32_t ivc = next_member(&s->va, 0); ivc != RG_NOC_NONE;
-             ivc = next_member(&s->va, ivc + 1)) {
+        for (uint32_t ivc = next_that_wants(s, true, 0); ivc != RG_NOC_NONE;
+             ivc = next_that_wants(s, true, ivc + 1)) {
             if (s->slow && s->ivc[ivc].ready > s->now)
                 continue;
             const int candidates = head_candidates(s, ivc, list);

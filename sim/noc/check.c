@@ -19,11 +19,11 @@ static bool count_in_flight(const rg_noc_sim *s, in_flight *f)
     if (f->flits == NULL || f->credits == NULL)
         return false;
     for (uint32_t b = 0; b <= s->wheel_mask; b++) {
-        for (uint32_t i = 0; i < s->flit_count[b]; i++)
+        for (uint32_t i = 0; i < rg_noc_state_flits_at(s, b); i++)
             f->flits[s->flit_wheel[(size_t)b * s->flit_room + i].target]++;
-        for (uint32_t i = 0; i < s->credit_count[b]; i++)
+        for (uint32_t i = 0; i < rg_noc_state_credits_at(s, b); i++)
             f->credits[s->credit_wheel[(size_t)b * s->credit_room + i]]++;
-        f->flit_total += s->flit_count[b];
+        f->flit_total += rg_noc_state_flits_at(s, b);
     }
     return true;
 }
@@ -122,8 +122,7 @@ static bool input_vc_lives(const rg_noc_sim *s, const in_flight *f, const uint8_
     const input_vc *v = &s->ivc[ivc];
     if (v->count == 0)
         return v->ovc == RG_NOC_NONE || feeder_lives(s, f, lives, ivc);
-    return v->ovc != RG_NOC_NONE ? output_vc_lives(s, f, lives, v->ovc)
-                                 : head_lives(s, lives, ivc);
+    return v->ovc != RG_NOC_NONE ? output_vc_lives(s, f, lives, v->ovc) : head_lives(s, lives, ivc);
 }
 
 /* Marks what can move, until nothing more can be marked; the rest waits for itself for ever. */

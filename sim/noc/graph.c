@@ -286,10 +286,10 @@ rg_status rg_noc_graph_fly(rg_arena *arena, int k, int n, int link_latency, rg_n
             for (int p = 0; p < k; p++) {
                 const int digit = a / shift % k;
                 const int to = a + (p - digit) * shift;
-                RG_TRY(rg_noc_builder_add(builder,
-                                          link_between(stage * per_stage + a,
-                                                       (stage + 1) * per_stage + to, link_latency),
-                                          p, digit, err));
+                RG_TRY(rg_noc_builder_add(
+                    builder,
+                    link_between(stage * per_stage + a, (stage + 1) * per_stage + to, link_latency),
+                    p, digit, err));
             }
     }
     RG_TRY(rg_noc_builder_finish(builder, out, err));

@@ -40,15 +40,15 @@ typedef struct rg_noc_graph {
     int extent[RG_NOC_MAX_DIMS]; /* nodes per dimension; fly and tree: extent[0] is k */
     int dims;                    /* dimensions; fly and tree: n */
     int nodes, routers, inputs, outputs;
-    int *in_first, *out_first;      /* [routers + 1] */
-    int *in_router, *out_router;    /* [inputs], [outputs] */
-    rg_noc_channel *in_channel;     /* [inputs] what feeds the input */
-    rg_noc_channel *out_channel;    /* [outputs] what the output feeds */
-    int *in_source;                 /* [inputs] output that feeds it, -1: a node */
-    int *out_target;                /* [outputs] input that it feeds, -1: a node */
-    int *node_input, *node_output;  /* [nodes] */
-    const char **router_name;       /* [routers], NULL when the file names none */
-    const char **node_name;         /* [nodes], NULL likewise */
+    int *in_first, *out_first;     /* [routers + 1] */
+    int *in_router, *out_router;   /* [inputs], [outputs] */
+    rg_noc_channel *in_channel;    /* [inputs] what feeds the input */
+    rg_noc_channel *out_channel;   /* [outputs] what the output feeds */
+    int *in_source;                /* [inputs] output that feeds it, -1: a node */
+    int *out_target;               /* [outputs] input that it feeds, -1: a node */
+    int *node_input, *node_output; /* [nodes] */
+    const char **router_name;      /* [routers], NULL when the file names none */
+    const char **node_name;        /* [nodes], NULL likewise */
 } rg_noc_graph;
 
 /** Collects channels, then numbers the ports. Keys order the ports of a router. */

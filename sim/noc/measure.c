@@ -6,6 +6,8 @@
 #include "core/stat.h"
 #include "noc/state.h"
 
+enum { MOST_SEEDS = 1024 };
+
 /* Upper end of bucket i, the exact value below TALLY_EXACT. */
 static double bucket_value(int i)
 {
@@ -139,8 +141,8 @@ static rg_status drain(rg_noc_sim *s, const rg_noc_protocol *p, bool *late, rg_e
 typedef struct progress {
     double latency, accepted; /* of the period before */
     int agreed;
-    bool running, late;
-    uint32_t since; /* cycle of the last clearing */
+    bool running, late; /* late: the average age has passed the threshold */
+    uint32_t since;     /* cycle of the last clearing */
 } progress;
 
 static double relative_change(double now, double before)
@@ -160,10 +162,9 @@ static bool judge_period(rg_noc_sim *s, const rg_noc_protocol *p, progress *g)
     g->accepted = accepted;
     double sum = s->packet_latency.sum, count = (double)s->packet_latency.count;
     age_in_flight(s, false, &sum, &count);
-    if (p->latency && count > 0.0 && sum / count > p->latency_threshold) {
-        g->late = true;
+    g->late |= count > 0.0 && sum / count > p->latency_threshold;
+    if (p->latency && g->late)
         return true;
-    }
     if (g->running)
         g->agreed = (p->latency && latency_moves) || accepted_moves ? 0 : g->agreed + 1;
     return g->agreed >= 3;
@@ -352,31 +353,43 @@ rg_status rg_noc_run(rg_arena *arena, const rg_noc_config *config, const rg_noc_
         out->deadlocked |= deadlocked;
         out->saturated = true;
     }
+    if (!protocol->latency)
+        out->saturated |= late || out->accepted < 0.95 * out->offered;
     if (out->saturated || !protocol->latency)
         blank_latencies(out);
     rg_arena_free(work);
     return status;
 }
 
-static double mean_of(const rg_noc_result *r, int n, size_t offset, bool *all)
+static double field_of(const rg_noc_result *r, size_t offset)
 {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        const double value = *(const double *)((const char *)&r[i] + offset);
-        if (isnan(value))
-            *all = false;
-        sum += value;
-    }
-    return sum / n;
+    return *(const double *)((const char *)r + offset);
 }
 
-/* Averages over the runs; a latency only when every run has one. */
+/* Mean over the runs, or their median; NaN when one of them has no value. */
+static double middle_of(const rg_noc_result *r, int n, size_t offset, bool median)
+{
+    double value[MOST_SEEDS], sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        value[i] = field_of(&r[i], offset);
+        if (isnan(value[i]))
+            return NAN;
+        sum += value[i];
+    }
+    if (!median)
+        return sum / n;
+    rg_stat_sort(value, (size_t)n);
+    return rg_stat_quantile_sorted(value, (size_t)n, 0.5);
+}
+
+/* Averages over the runs; a latency only when every run has one. Past saturation the median: a
+ * network that collapses does so at another time in each run, and some runs not at all. */
 static void average_results(const rg_noc_result *r, int n, rg_noc_result *out)
 {
     static const size_t reals[] = {
-#define SPREAD(name)                                                                               \
-    offsetof(rg_noc_result, name.mean), offsetof(rg_noc_result, name.p50),                         \
-        offsetof(rg_noc_result, name.p90), offsetof(rg_noc_result, name.p95),                      \
+#define SPREAD(name)                                                          \
+    offsetof(rg_noc_result, name.mean), offsetof(rg_noc_result, name.p50),    \
+        offsetof(rg_noc_result, name.p90), offsetof(rg_noc_result, name.p95), \
         offsetof(rg_noc_result, name.p99), offsetof(rg_noc_result, name.p999)
         SPREAD(packet_latency),
         SPREAD(network_latency),
@@ -393,15 +406,13 @@ static void average_results(const rg_noc_result *r, int n, rg_noc_result *out)
         offsetof(rg_noc_result, fairness),
     };
     *out = r[0];
-    double means[1024];
-    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
-        bool all = true;
-        const double mean = mean_of(r, n, reals[i], &all);
-        *(double *)((char *)out + reals[i]) = all ? mean : NAN;
-    }
+    double means[MOST_SEEDS];
+    for (int i = 0; i < n; i++)
+        out->saturated |= r[i].saturated;
+    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++)
+        *(double *)((char *)out + reals[i]) = middle_of(r, n, reals[i], out->saturated);
     for (int i = 0; i < n; i++) {
         means[i] = r[i].packet_latency.mean;
-        out->saturated |= r[i].saturated;
         out->deadlocked |= r[i].deadlocked;
         out->converged &= r[i].converged;
         if (i == 0)
@@ -441,9 +452,9 @@ rg_status rg_noc_run_seeds(rg_arena *arena, const rg_noc_config *config,
                            const rg_noc_protocol *protocol, int seeds, bool detail,
                            rg_noc_result *out, rg_err *err)
 {
-    if (seeds < 1 || seeds > 1024)
-        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "'%d' seeds; 1 to 1024 can be averaged",
-                       seeds);
+    if (seeds < 1 || seeds > MOST_SEEDS)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "'%d' seeds; 1 to %d can be averaged", seeds,
+                       MOST_SEEDS);
     rg_noc_result *results = RG_NEW(arena, rg_noc_result, seeds, err);
     rg_status *status = RG_NEW(arena, rg_status, seeds, err);
     rg_err *errors = RG_NEW(arena, rg_err, seeds, err);
@@ -457,9 +468,9 @@ rg_status rg_noc_run_seeds(rg_arena *arena, const rg_noc_config *config,
         rg_noc_config mine = *config;
         uint64_t mix = config->seed + 0x632be59bd9b4e019u * (uint64_t)i;
         mine.seed = i == 0 ? config->seed : rg_rng_splitmix(&mix);
-        status[i] = arenas[i] == NULL ? RG_ERR_LIMIT
-                                      : rg_noc_run(arenas[i], &mine, protocol, detail, &results[i],
-                                                   &errors[i]);
+        status[i] = arenas[i] == NULL
+                        ? RG_ERR_LIMIT
+                        : rg_noc_run(arenas[i], &mine, protocol, detail, &results[i], &errors[i]);
     }
     rg_status first = RG_OK;
     for (int i = 0; i < seeds && first == RG_OK; i++) {

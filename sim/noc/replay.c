@@ -17,6 +17,7 @@ typedef struct curve_reader {
     rg_csv *csv;
     rg_noc_replay *replay;
     const char *topology; /* given by the user */
+    int longer;           /* flits of read replies and write requests; 0: not known yet */
     char key[512];        /* what the last graph was built from */
     rg_noc_graph *graph;
 } curve_reader;
@@ -259,9 +260,9 @@ static rg_status read_vc_map(const curve_reader *r, rg_noc_class *cl, int vcs, r
         return RG_OK;
     if (sscanf(map, "request %4d-%4d reply %4d-%4d%n", &a, &b, &c, &d, &used) != 4 ||
         map[used] != 0 || b < a || d < c)
-        return rg_fail(err, RG_ERR_INPUT, column_pos(r, "vc_map"),
-                       "vc_map '%.80s' is not understood; 'all' or 'request 0-1 reply 2-3' would do",
-                       map);
+        return rg_fail(
+            err, RG_ERR_INPUT, column_pos(r, "vc_map"),
+            "vc_map '%.80s' is not understood; 'all' or 'request 0-1 reply 2-3' would do", map);
     cl->vc_first = a;
     cl->vc_count = b - a + 1;
     cl->reply_vc_first = c;
@@ -302,17 +303,20 @@ static rg_status read_injectors(curve_reader *r, rg_noc_class *cl, int nodes, in
     return RG_OK;
 }
 
-/* Sizes of requests and replies: short ones have one flit, and the mean length tells the others. */
+/* Sizes of requests and replies: short ones have one flit, and the mean length of the first row
+ * tells the others; past saturation the mean says more of what gets through. */
 static rg_status read_transactions(curve_reader *r, rg_noc_class *cl, double offered, rg_err *err)
 {
     double mean;
     RG_TRY(real_or(r, "avg_packet_len", 3.0, &mean, err));
     RG_TRY(real_or(r, "write_fraction", 0.5, &cl->write_share, err));
-    const int longer = (int)lround(2.0 * mean - 1.0);
+    if (r->longer == 0)
+        r->longer = (int)lround(2.0 * mean - 1.0);
+    const int longer = r->longer;
     if (longer < 1 || longer > UINT16_MAX || cl->write_share < 0.0 || cl->write_share > 1.0)
         return rg_fail(err, RG_ERR_INPUT, column_pos(r, "avg_packet_len"),
-                       "a mean length of '%g' flits or a write fraction of '%g' is impossible", mean,
-                       cl->write_share);
+                       "a mean length of '%g' flits or a write fraction of '%g' is impossible",
+                       mean, cl->write_share);
     cl->request_reply = true;
     cl->read_request = cl->write_reply = 1;
     cl->read_reply = cl->write_request = longer;
@@ -394,8 +398,8 @@ static double cycles_per_hop(const rg_noc_config *config)
 {
     const rg_noc_router *r = &config->router;
     const rg_noc_graph *g = config->graph;
-    const int longer = r->vc_alloc_delay > r->switch_alloc_delay ? r->vc_alloc_delay
-                                                                 : r->switch_alloc_delay;
+    const int longer =
+        r->vc_alloc_delay > r->switch_alloc_delay ? r->vc_alloc_delay : r->switch_alloc_delay;
     double links = 0.0, latency = 0.0;
     for (int o = 0; o < g->outputs; o++)
         if (g->out_target[o] >= 0) {
@@ -417,19 +421,39 @@ static rg_status read_row(curve_reader *r, rg_noc_replay_row *row, rg_err *err)
     return read_reference(r, &row->reference, err);
 }
 
-/* What the reference lets through: the highest load accepted anywhere on the curve, per injecting
- * node, when some load is not stable; else the highest load tried, which is a lower bound. */
+/* Load at which the latency reaches three times that of the lowest load, by linear interpolation;
+ * infinite when no stable row gets there. */
+static double load_at_three_times(const rg_noc_replay *replay)
+{
+    const rg_noc_reference *first = &replay->rows[0].reference, *before = first;
+    const double limit = 3.0 * first->packet_latency;
+    for (int i = 1; i < replay->count; i++) {
+        const rg_noc_reference *ref = &replay->rows[i].reference;
+        if (!ref->stable || !(ref->packet_latency > before->packet_latency))
+            continue;
+        if (ref->packet_latency >= limit)
+            return before->offered_flits + (ref->offered_flits - before->offered_flits) *
+                                               (limit - before->packet_latency) /
+                                               (ref->packet_latency - before->packet_latency);
+        before = ref;
+    }
+    return INFINITY;
+}
+
+/* Saturation of the reference: the most that it lets through, per injecting node, or the load at
+ * which latency has tripled when that comes first. */
 static void find_saturation(rg_noc_replay *replay)
 {
     for (int i = 0; i < replay->count; i++) {
         const rg_noc_replay_row *row = &replay->rows[i];
         double through = row->reference.accepted * row->config.graph->nodes / row->injecting_nodes;
-        if (row->config.classes[0].request_reply || isnan(through))
+        if (isnan(through))
             through = row->reference.stable ? row->reference.offered_flits : 0.0;
         through = fmin(through, row->reference.offered_flits);
         replay->saturation = fmax(replay->saturation, through);
         replay->saturation_bracketed |= !row->reference.stable;
     }
+    replay->saturation = fmin(replay->saturation, load_at_three_times(replay));
 }
 
 rg_status rg_noc_replay_load(rg_arena *arena, const char *path, const char *topology,

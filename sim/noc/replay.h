@@ -52,8 +52,8 @@ rg_status rg_noc_replay_run(rg_arena *arena, rg_noc_replay *replay, int seeds, b
 typedef struct rg_noc_deviation {
     double latency_cycles, latency_ratio; /* result - reference, and relative */
     double hops_ratio, accepted_ratio;
-    double load_share;                    /* of saturation */
-    bool within, judged;                  /* by the tolerances below */
+    double load_share;   /* of saturation */
+    bool within, judged; /* by the tolerances below */
 } rg_noc_deviation;
 
 /** Tolerances: latency 2 % or 0.5 cycles up to 70 % of saturation, 8 % up to 90 %; accepted load

@@ -54,8 +54,8 @@ static void route_cube(rg_noc_sim *s, input_vc *v, packet *p, uint32_t router, i
         came = -1; /* a new leg may turn round */
     }
     const bool second = p->flags & PACKET_SECOND_LEG;
-    const int d = dimension_order(s, p, router, valiant && !second ? p->middle : p->destination,
-                                  came);
+    const int d =
+        dimension_order(s, p, router, valiant && !second ? p->middle : p->destination, came);
     if (d < 0) {
         v->out = local_output(s, router);
         v->mask = mask;

@@ -23,8 +23,8 @@ static rg_status check_routing(const rg_noc_config *config, rg_err *err)
 {
     const rg_noc_graph *graph = config->graph;
     const rg_noc_routing routing = config->router.routing;
-    const bool fits = routing == RG_NOC_ROUTE_TABLE      ? graph->shape != RG_NOC_TREE &&
-                                                            graph->shape != RG_NOC_TORUS
+    const bool fits = routing == RG_NOC_ROUTE_TABLE
+                          ? graph->shape != RG_NOC_TREE && graph->shape != RG_NOC_TORUS
                       : routing == RG_NOC_ROUTE_TORUS    ? graph->shape == RG_NOC_TORUS
                       : routing == RG_NOC_ROUTE_TREE     ? graph->shape == RG_NOC_TREE
                       : routing == RG_NOC_ROUTE_ADAPTIVE ? graph->shape == RG_NOC_MESH
@@ -34,8 +34,8 @@ static rg_status check_routing(const rg_noc_config *config, rg_err *err)
                        "routing '%s' does not fit this topology; a mesh takes table, adaptive or "
                        "valiant, a torus torus or valiant, a tree tree, all else table",
                        rg_noc_routing_names[routing]);
-    const int split = (routing == RG_NOC_ROUTE_VALIANT ? 2 : 1) *
-                      (graph->shape == RG_NOC_TORUS ? 2 : 1);
+    const int split =
+        (routing == RG_NOC_ROUTE_VALIANT ? 2 : 1) * (graph->shape == RG_NOC_TORUS ? 2 : 1);
     for (int c = 0; c < config->class_count; c++) {
         const rg_noc_class *cl = &config->classes[c];
         const int least = cl->request_reply && cl->reply_vc_count < cl->vc_count
@@ -43,10 +43,11 @@ static rg_status check_routing(const rg_noc_config *config, rg_err *err)
                               : cl->vc_count;
         const int needed = routing == RG_NOC_ROUTE_ADAPTIVE ? 2 : split;
         if (least < needed)
-            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                           "class %d has '%d' virtual channels; routing '%s' needs %d or more to be "
-                           "free of deadlock",
-                           c, least, rg_noc_routing_names[routing], needed);
+            return rg_fail(
+                err, RG_ERR_MODEL, RG_NOWHERE,
+                "class %d has '%d' virtual channels; routing '%s' needs %d or more to be "
+                "free of deadlock",
+                c, least, rg_noc_routing_names[routing], needed);
     }
     if (is_cube(graph))
         for (int d = 0; d < graph->dims; d++)
@@ -69,8 +70,8 @@ static rg_status check_class(const rg_noc_config *config, int c, rg_err *err)
         return RG_OK;
     if (!cl->request_reply)
         return check_between("the packet length in flits", cl->flits, 1, UINT16_MAX, err);
-    RG_TRY(check_between("the first virtual channel of replies", cl->reply_vc_first, 0, vcs - 1,
-                         err));
+    RG_TRY(
+        check_between("the first virtual channel of replies", cl->reply_vc_first, 0, vcs - 1, err));
     RG_TRY(check_between("the number of virtual channels of replies", cl->reply_vc_count, 1,
                          vcs - cl->reply_vc_first, err));
     RG_TRY(check_between("read request flits", cl->read_request, 1, UINT16_MAX, err));
@@ -140,7 +141,7 @@ static int regular_port(const rg_noc_graph *g, int router, int node)
     int step = 1, port = 0;
     for (int d = 0; d < g->dims; d++) {
         const int k = g->extent[d], here = router / step % k, there = node / step % k;
-        const int plus = here < k - 1, minus = here > 0;
+        const int plus = here<k - 1, minus = here> 0;
         if (here < there)
             return port;
         if (here > there)
@@ -164,8 +165,8 @@ static rg_status fill_table(rg_noc_sim *s, rg_err *err)
     for (int r = 0; r < g->routers; r++)
         for (int n = 0; n < g->nodes; n++) {
             const size_t i = (size_t)r * (size_t)g->nodes + (size_t)n;
-            s->table[i] = (uint16_t)(paths != NULL ? paths[i] - g->out_first[r]
-                                                   : regular_port(g, r, n));
+            s->table[i] =
+                (uint16_t)(paths != NULL ? paths[i] - g->out_first[r] : regular_port(g, r, n));
         }
     return RG_OK;
 }
@@ -219,8 +220,8 @@ static rg_status prepare_routing(rg_noc_sim *s, rg_err *err)
     return RG_OK;
 }
 
-static void fill_output(rg_noc_sim *s, uint32_t port, const rg_noc_channel *channel, uint32_t target,
-                        uint32_t delay)
+static void fill_output(rg_noc_sim *s, uint32_t port, const rg_noc_channel *channel,
+                        uint32_t target, uint32_t delay)
 {
     s->output[port] = (output_port){.free = range_mask(0, (int)s->vcs),
                                     .best = RG_NOC_NONE,
@@ -258,7 +259,7 @@ static void fill_ports(rg_noc_sim *s)
             .credit_delay = (uint32_t)channel->credit_latency + 1 + (from_node ? 0 : credit),
             .router = router,
             .out_first = (uint32_t)g->out_first[router],
-            .row = router * s->nodes};
+            .row = s->table != NULL ? &s->table[(size_t)router * s->nodes] : NULL};
         if (from_node)
             fill_output(s, feeder, channel, (uint32_t)i, (uint32_t)channel->latency + 1);
     }
@@ -283,14 +284,19 @@ static rg_status new_ports(rg_noc_sim *s, rg_err *err)
         if (s->arrived_at == NULL)
             return RG_ERR_LIMIT;
     }
-    for (size_t i = 0; i < ivcs; i++)
+    for (size_t i = 0; i < ivcs; i++) {
         s->ivc[i].ovc = RG_NOC_NONE;
+        s->ivc[i].base = (uint32_t)i * s->buffer;
+    }
     for (size_t i = 0; i < ovcs; i++)
-        s->ovc[i] = (output_vc){.owner = RG_NOC_NONE,
-                                .best = RG_NOC_NONE,
-                                .credits = (uint16_t)s->buffer};
-    RG_TRY(new_bit_set(s->arena, (uint32_t)ivcs, &s->va, err));
-    RG_TRY(new_bit_set(s->arena, (uint32_t)ivcs, &s->sa, err));
+        s->ovc[i] =
+            (output_vc){.owner = RG_NOC_NONE, .best = RG_NOC_NONE, .credits = (uint16_t)s->buffer};
+    s->want_words = (uint32_t)(ivcs + 63) / 64;
+    s->want_summaries = (s->want_words + 63) / 64;
+    s->want = RG_NEW(s->arena, vc_word, s->want_words, err);
+    s->want_summary = RG_NEW(s->arena, uint64_t, s->want_summaries, err);
+    if (s->want == NULL || s->want_summary == NULL)
+        return RG_ERR_LIMIT;
     fill_ports(s);
     return RG_OK;
 }
@@ -312,13 +318,17 @@ static rg_status new_wheels(rg_noc_sim *s, rg_err *err)
     s->flit_wheel = RG_NEW(s->arena, flit_event, (size_t)size * s->flit_room, err);
     s->credit_wheel = RG_NEW(s->arena, uint32_t, (size_t)size * s->credit_room, err);
     s->ready_wheel = RG_NEW(s->arena, uint32_t, (size_t)size * s->ready_room, err);
-    s->flit_count = RG_NEW(s->arena, uint32_t, size, err);
-    s->credit_count = RG_NEW(s->arena, uint32_t, size, err);
+    s->flit_end = RG_NEW(s->arena, flit_event *, size, err);
+    s->credit_end = RG_NEW(s->arena, uint32_t *, size, err);
     s->ready_count = RG_NEW(s->arena, uint32_t, size, err);
-    return s->flit_wheel != NULL && s->credit_wheel != NULL && s->ready_wheel != NULL &&
-                   s->flit_count != NULL && s->credit_count != NULL && s->ready_count != NULL
-               ? RG_OK
-               : RG_ERR_LIMIT;
+    if (s->flit_wheel == NULL || s->credit_wheel == NULL || s->ready_wheel == NULL ||
+        s->flit_end == NULL || s->credit_end == NULL || s->ready_count == NULL)
+        return RG_ERR_LIMIT;
+    for (uint32_t b = 0; b < size; b++) {
+        s->flit_end[b] = &s->flit_wheel[(size_t)b * s->flit_room];
+        s->credit_end[b] = &s->credit_wheel[(size_t)b * s->credit_room];
+    }
+    return RG_OK;
 }
 
 static rg_status new_tally(rg_arena *arena, tally *t, rg_err *err)
@@ -400,8 +410,7 @@ rg_status rg_noc_sim_new(rg_arena *arena, const rg_noc_config *config, rg_noc_si
     RG_TRY(new_ports(s, err));
     RG_TRY(new_wheels(s, err));
     if (r->vc_allocator != RG_NOC_SEPARABLE_INPUT_FIRST ||
-        r->switch_allocator != RG_NOC_SEPARABLE_INPUT_FIRST ||
-        r->routing == RG_NOC_ROUTE_ADAPTIVE)
+        r->switch_allocator != RG_NOC_SEPARABLE_INPUT_FIRST || r->routing == RG_NOC_ROUTE_ADAPTIVE)
         RG_TRY(rg_noc_state_alloc_new(s, err));
     RG_TRY(new_tally(arena, &s->packet_latency, err));
     RG_TRY(new_tally(arena, &s->network_latency, err));

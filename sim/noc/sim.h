@@ -43,20 +43,21 @@ extern const char *const rg_noc_allocator_names[];
 extern const char *const rg_noc_routing_names[];
 
 typedef struct rg_noc_router {
-    int vcs;            /* virtual channels per port, 1 to 32 */
-    int buffer;         /* flits per VC */
-    int routing_delay;  /* cycles; 0: the route came with the flit (lookahead) */
+    int vcs;           /* virtual channels per port, 1 to 32 */
+    int buffer;        /* flits per VC */
+    int routing_delay; /* cycles; 0: the route came with the flit (lookahead) */
     int vc_alloc_delay, switch_alloc_delay, traversal_delay, credit_delay;
-    bool speculative;   /* a head bids for its VC and the switch at once */
+    bool speculative;          /* a head bids for its VC and the switch at once */
     bool wait_for_tail_credit; /* an output VC is free again only when its buffer is empty */
     rg_noc_allocator vc_allocator, switch_allocator;
-    int iterations;     /* of iSLIP */
+    int iterations; /* of iSLIP */
     rg_noc_routing routing;
 } rg_noc_router;
 
 enum { RG_NOC_MAX_CLASSES = 8, RG_NOC_MAX_VCS = 32 };
 
-/** One kind of traffic. With request_reply a source draws requests; the destination answers each. */
+/** One kind of traffic. With request_reply a source draws requests; the destination answers each.
+ */
 typedef struct rg_noc_class {
     const rg_noc_pattern *pattern;
     double packets_per_cycle;  /* of each injecting node, 0 to 1 */
@@ -64,19 +65,19 @@ typedef struct rg_noc_class {
     int flits;                 /* per packet */
     int vc_first, vc_count;    /* range of VCs of its packets (requests) */
     bool request_reply;
-    double write_share;        /* of requests */
+    double write_share;                                       /* of requests */
     int read_request, read_reply, write_request, write_reply; /* flits */
     int reply_vc_first, reply_vc_count;
 } rg_noc_class;
 
 /** A packet of a trace. The network has one source queue per node and class. */
 typedef struct rg_noc_send {
-    uint64_t cycle;     /* earliest birth */
+    uint64_t cycle; /* earliest birth */
     int32_t source, destination;
     int32_t flits;
     int32_t class_index;
-    int32_t after;      /* index of the send whose arrival lets this one go, -1: none */
-    uint32_t delay;     /* cycles from that arrival to birth */
+    int32_t after;  /* index of the send whose arrival lets this one go, -1: none */
+    uint32_t delay; /* cycles from that arrival to birth */
 } rg_noc_send;
 
 typedef struct rg_noc_config {
@@ -99,8 +100,7 @@ typedef struct rg_noc_protocol {
     double stop_threshold;    /* relative change of latency and throughput; 3 in a row end it */
     bool latency;             /* false: throughput only, nothing is drained */
 } rg_noc_protocol;
-#define RG_NOC_PROTOCOL_DEFAULT \
-    ((rg_noc_protocol){1000, 3, 8, 500.0, 0.05, true})
+#define RG_NOC_PROTOCOL_DEFAULT ((rg_noc_protocol){1000, 3, 8, 500.0, 0.05, true})
 
 /** Mean and percentiles of a count of cycles; NaN where there is no sample. */
 typedef struct rg_noc_spread {
@@ -109,9 +109,9 @@ typedef struct rg_noc_spread {
 } rg_noc_spread;
 
 typedef struct rg_noc_result {
-    bool saturated;      /* no steady latency: the latencies below are NaN */
-    bool converged;      /* false: ran out of periods before three agreed */
-    bool deadlocked;     /* flits that can never move again were found */
+    bool saturated;  /* no steady latency: the latencies below are NaN */
+    bool converged;  /* false: ran out of periods before three agreed */
+    bool deadlocked; /* flits that can never move again were found */
     rg_noc_spread packet_latency, network_latency, per_hop;
     double packet_half_width; /* 95 % confidence by batch means; NaN with fewer than 8 batches */
     double fragmentation;     /* mean extra cycles between head and tail */
@@ -119,10 +119,10 @@ typedef struct rg_noc_result {
     double offered, injected, accepted; /* flits per node and cycle over all nodes */
     double accepted_packets;
     double accepted_least, accepted_most; /* of the nodes that take anything at all / of all */
-    double fairness;          /* Jain's index of what the injecting nodes got in */
+    double fairness;                      /* Jain's index of what the injecting nodes got in */
     int64_t cycles, flit_hops;
     int64_t measured_cycles;
-    double *link_load;        /* [outputs] flits per cycle, NULL unless asked for */
+    double *link_load;                     /* [outputs] flits per cycle, NULL unless asked for */
     double *node_accepted, *node_injected; /* [nodes] flits per cycle, likewise */
 } rg_noc_result;
 

@@ -188,8 +188,7 @@ static bool put_flit(rg_noc_sim *s, source *q, uint32_t node)
         else
             o->free |= 1u << q->vc;
     }
-    const uint32_t b = (s->now + o->delay) & s->wheel_mask;
-    s->flit_wheel[b * s->flit_room + s->flit_count[b]++] = (flit_event){o->target | q->vc, flit};
+    rg_noc_state_send_flit(s, o->delay, o->target | q->vc, flit);
     o->flits++;
     o->busy_until = s->now + o->period;
     s->flits_in++;
@@ -254,10 +253,11 @@ rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
         if (config->sends != NULL || rate == 0.0)
             continue;
         if (!(rate > 0.0) || rate > 1.0 + 1e-12)
-            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                           "node '%u' would send %g packets a cycle; a source can start at most one "
-                           "a cycle",
-                           i / classes, rate);
+            return rg_fail(
+                err, RG_ERR_MODEL, RG_NOWHERE,
+                "node '%u' would send %g packets a cycle; a source can start at most one "
+                "a cycle",
+                i / classes, rate);
         q->gap_scale = rate < 1.0 ? 1.0 / log1p(-rate) : 0.0;
         q->birth = draw_gap(s, q) - 1;
         put_in_calendar(s, i);
@@ -268,7 +268,7 @@ rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
 static void tally_add(tally *t, uint32_t value)
 {
     uint32_t bucket = value;
-    if (value >= TALLY_EXACT) { /* 128 steps in each doubling */
+    if (value >= TALLY_EXACT) {                                     /* 128 steps in each doubling */
         const uint32_t power = 31 - (uint32_t)__builtin_clz(value); /* 11 or more */
         bucket = TALLY_EXACT + (power - 11) * TALLY_STEPS + ((value >> (power - 7)) - TALLY_STEPS);
     }
@@ -406,8 +406,7 @@ void rg_noc_state_wake_sends(rg_noc_sim *s)
 void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit)
 {
     const input_port *in = &s->input[s->inputs + node];
-    const uint32_t b = (s->now + in->credit_delay) & s->wheel_mask;
-    s->credit_wheel[b * s->credit_room + s->credit_count[b]++] = in->upstream | vc;
+    rg_noc_state_send_credit(s, in->credit_delay, in->upstream | vc);
     const uint32_t index = flit >> 2;
     packet *p = &s->pool[index];
     p->arrived++;

@@ -24,19 +24,19 @@ typedef struct packet {
     uint32_t middle;         /* Valiant: node on the way */
     uint32_t send;           /* index in the trace */
     uint16_t length, arrived, hops;
-    uint8_t kind;            /* 2 * class + is a reply */
+    uint8_t kind; /* 2 * class + is a reply */
     uint8_t flags;
 } packet;
 
 typedef struct input_vc {
-    uint32_t out;    /* output port of the packet in front */
-    uint32_t mask;   /* VCs that it may take there */
-    uint32_t ovc;    /* output VC that it owns, NONE before VC allocation */
-    uint32_t va_ptr; /* round robin of the input stage of VC allocation: output VC */
-    uint32_t ready;  /* slow pipelines: cycle from which the front may bid for the switch */
+    uint32_t out;         /* output port of the packet in front */
+    uint32_t mask;        /* VCs that it may take there */
+    uint32_t ovc;         /* output VC that it owns, NONE before VC allocation */
+    uint32_t va_ptr;      /* round robin of the input stage of VC allocation: output VC */
+    uint32_t ready;       /* slow pipelines: cycle from which the front may bid for the switch */
     uint16_t head, count; /* ring of flits */
-    uint32_t offer;  /* speculation: output VC that VC allocation gives it in this cycle */
-    uint32_t pad;
+    uint32_t offer;       /* speculation: output VC that VC allocation gives it in this cycle */
+    uint32_t base;        /* of its ring */
 } input_vc;
 
 typedef struct output_vc {
@@ -62,13 +62,19 @@ typedef struct input_port {
     uint32_t rr;           /* round robin among VCs that want the same output */
     uint32_t upstream;     /* output VC 0 that feeds it */
     uint32_t credit_delay; /* cycles from grant to use upstream */
-    uint32_t router, out_first, row; /* row: start of its router in the routing table */
-    uint32_t choice;       /* scratch of the allocators */
+    uint32_t router, out_first;
+    const uint16_t *row; /* of its router in the routing table */
 } input_port;
 
 typedef struct flit_event {
     uint32_t target, flit;
 } flit_event;
+
+/* Two-level set of the input VCs that want something; a summary bit stands for 64 VCs and is
+ * cleared by the scan that finds both words empty. */
+typedef struct vc_word {
+    uint64_t va, sa; /* heads that ask for a VC; VCs that bid for the switch */
+} vc_word;
 
 typedef struct bit_set {
     uint64_t *word, *summary;
@@ -85,20 +91,16 @@ static inline void bit_set_remove(bit_set *set, uint32_t i)
 {
     set->word[i >> 6] &= ~(UINT64_C(1) << (i & 63));
 }
-static inline bool bit_set_has(const bit_set *set, uint32_t i)
-{
-    return set->word[i >> 6] >> (i & 63) & 1;
-}
 
 typedef struct source {
-    uint32_t current;      /* packet that is going in, NONE */
-    uint32_t sent;         /* its flits so far */
+    uint32_t current; /* packet that is going in, NONE */
+    uint32_t sent;    /* its flits so far */
     uint32_t vc, last_vc;
     uint32_t queue, queue_last; /* replies and trace packets that wait, linked */
     uint32_t calendar_next;
     bool in_calendar;
-    uint64_t birth;        /* of the next drawn packet */
-    double gap_scale;      /* 1 / log(1 - rate); 0: every cycle */
+    uint64_t birth;   /* of the next drawn packet */
+    double gap_scale; /* 1 / log(1 - rate); 0: every cycle */
 } source;
 
 typedef struct tally {
@@ -124,27 +126,29 @@ struct rg_noc_sim {
 
     uint32_t vcs, vc_shift, buffer;
     uint32_t inputs, outputs, nodes; /* router ports and nodes */
-    input_port *input;   /* [inputs + nodes] */
-    input_vc *ivc;       /* [inputs << shift] */
-    uint32_t *ring;      /* [inputs << shift][buffer] flits */
-    output_port *output; /* [outputs + nodes] */
-    output_vc *ovc;      /* [(outputs + nodes) << shift] */
+    input_port *input;               /* [inputs + nodes] */
+    input_vc *ivc;                   /* [inputs << shift] */
+    uint32_t *ring;                  /* [inputs << shift][buffer] flits */
+    output_port *output;             /* [outputs + nodes] */
+    output_vc *ovc;                  /* [(outputs + nodes) << shift] */
 
-    bit_set va, sa;      /* input VCs that ask for a VC; that bid for the switch */
-    uint32_t *va_won, va_count; /* output VCs with a winner in this cycle */
-    uint32_t *sa_won, sa_count; /* outputs with a winner in this cycle */
+    vc_word *want; /* [words] */
+    uint64_t *want_summary;
+    uint32_t want_words, want_summaries;
+    uint32_t *va_won, va_count;  /* output VCs with a winner in this cycle */
+    uint32_t *sa_won, sa_count;  /* outputs with a winner in this cycle */
     uint32_t va_first, sa_first; /* winners that move the arbiters' pointers */
-    void *alloc;         /* scratch of the slower allocators */
+    void *alloc;                 /* scratch of the slower allocators */
 
     uint32_t wheel_mask;
-    flit_event *flit_wheel;
-    uint32_t *flit_count, flit_room;
-    uint32_t *credit_wheel, *credit_count, credit_room;
+    flit_event *flit_wheel, **flit_end; /* buckets and the end of what each holds */
+    uint32_t flit_room;
+    uint32_t *credit_wheel, **credit_end, credit_room;
     uint32_t *ready_wheel, *ready_count, ready_room; /* slow stages: input VC << 1 | asks for VC */
 
     /* pipeline, as extra cycles before a stage decides */
-    uint32_t va_wait;    /* from front to VC allocation */
-    uint32_t sa_wait;    /* beyond the cycle after: switch_alloc_delay - 1 */
+    uint32_t va_wait;     /* from front to VC allocation */
+    uint32_t sa_wait;     /* beyond the cycle after: switch_alloc_delay - 1 */
     uint32_t *arrived_at; /* [inputs << shift][buffer] when sa_wait > 0 */
     bool speculative, slow, serial;
 
@@ -168,9 +172,9 @@ struct rg_noc_sim {
 
     /* what is measured */
     bool counting, recording;
-    uint32_t drain_from;      /* packets born from here on are not recorded */
+    uint32_t drain_from; /* packets born from here on are not recorded */
     uint32_t record_from, batch_length;
-    int64_t recorded_out;     /* recorded packets that have not arrived */
+    int64_t recorded_out; /* recorded packets that have not arrived */
     tally packet_latency, network_latency, per_hop;
     double fragmentation, hop_sum;
     double batch_sum[BATCHES];
@@ -185,12 +189,11 @@ struct rg_noc_sim {
     int64_t sends_left;
     wake_item *wake; /* heap of the sends that wait for their cycle */
     int64_t wake_count;
-    bool starved;        /* the pool could not grow */
+    bool starved; /* the pool could not grow */
 };
 
 /* engine.c */
 void rg_noc_state_route(rg_noc_sim *s, uint32_t ivc, uint32_t flit);
-void rg_noc_state_front(rg_noc_sim *s, uint32_t ivc, uint32_t flit, uint32_t from);
 /* source.c: sources and sinks */
 void rg_noc_state_inject(rg_noc_sim *s);
 void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit);
@@ -211,7 +214,26 @@ int rg_noc_state_candidates(const rg_noc_sim *s, uint32_t ivc, candidate *list);
 
 static inline uint32_t rg_noc_state_front_flit(const rg_noc_sim *s, uint32_t ivc)
 {
-    return s->ring[ivc * s->buffer + s->ivc[ivc].head];
+    return s->ring[s->ivc[ivc].base + s->ivc[ivc].head];
+}
+
+/* What lies in a bucket of a wheel. */
+static inline uint32_t rg_noc_state_flits_at(const rg_noc_sim *s, uint32_t bucket)
+{
+    return (uint32_t)(s->flit_end[bucket] - &s->flit_wheel[(size_t)bucket * s->flit_room]);
+}
+static inline uint32_t rg_noc_state_credits_at(const rg_noc_sim *s, uint32_t bucket)
+{
+    return (uint32_t)(s->credit_end[bucket] - &s->credit_wheel[(size_t)bucket * s->credit_room]);
+}
+static inline void rg_noc_state_send_flit(rg_noc_sim *s, uint32_t delay, uint32_t target,
+                                          uint32_t flit)
+{
+    *s->flit_end[(s->now + delay) & s->wheel_mask]++ = (flit_event){target, flit};
+}
+static inline void rg_noc_state_send_credit(rg_noc_sim *s, uint32_t delay, uint32_t ovc)
+{
+    *s->credit_end[(s->now + delay) & s->wheel_mask]++ = ovc;
 }
 
 #endif

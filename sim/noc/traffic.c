@@ -7,7 +7,7 @@
 
 #include "core/text.h"
 
-static const char *const names[] = {"uniform", "transpose", "bitcomp", "bitrev",  "shuffle",
+static const char *const names[] = {"uniform", "transpose", "bitcomp", "bitrev",      "shuffle",
                                     "tornado", "neighbor",  "hotspot", "permutation", NULL};
 
 static int address_bits(int nodes)
@@ -124,10 +124,11 @@ static rg_status parse_hotspot(rg_arena *arena, const char *arguments, rg_noc_pa
     if (nodes.value == NULL || weights.value == NULL)
         return RG_ERR_LIMIT;
     if (!read_spots(arguments, &nodes, &weights, room))
-        return rg_fail(err, RG_ERR_INPUT, pos,
-                       "traffic '%.80s' is not a list of nodes; write hotspot({{8,9},{3,1}}), nodes "
-                       "first and weights after them",
-                       p->text);
+        return rg_fail(
+            err, RG_ERR_INPUT, pos,
+            "traffic '%.80s' is not a list of nodes; write hotspot({{8,9},{3,1}}), nodes "
+            "first and weights after them",
+            p->text);
     p->spots = nodes.count;
     p->spot = RG_NEW(arena, int32_t, nodes.count, err);
     p->spot_before = RG_NEW(arena, int64_t, nodes.count + 1, err);
@@ -219,6 +220,6 @@ void rg_noc_pattern_shares(const rg_noc_pattern *p, int source, double *share)
     if (p->target != NULL)
         share[p->target[source]] = 1.0;
     for (int i = 0; i < p->spots; i++)
-        share[p->spot[i]] += (double)(p->spot_before[i + 1] - p->spot_before[i]) /
-                             (double)p->spot_before[p->spots];
+        share[p->spot[i]] +=
+            (double)(p->spot_before[i + 1] - p->spot_before[i]) / (double)p->spot_before[p->spots];
 }

@@ -1,7 +1,8 @@
 /* bench_noc: the cycle engine at a share of saturation, for instruction counts under callgrind.
  *
- * usage: bench_noc K LOAD CYCLES [VCS [FLITS]]: a K x K mesh, uniform traffic of LOAD flits per node and cycle.
- * Prints flit-hops and seconds; `tests/bench/noc.sh` divides callgrind's count by the flit-hops.
+ * usage: bench_noc K LOAD CYCLES [VCS [FLITS]]: a K x K mesh, uniform traffic of LOAD flits per
+ * node and cycle. Prints flit-hops and seconds; `tests/bench/noc.sh` divides callgrind's count by
+ * the flit-hops.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
@@ -23,16 +24,15 @@ int main(int argc, char **argv)
     rg_noc_graph *graph;
     rg_noc_pattern *uniform;
     rg_noc_sim *sim;
-    rg_noc_config config = {
-        .router = {.vcs = argc > 4 ? atoi(argv[4]) : 4,
-                   .buffer = 8,
-                   .vc_alloc_delay = 1,
-                   .switch_alloc_delay = 1,
-                   .traversal_delay = 1,
-                   .credit_delay = 1,
-                   .iterations = 1},
-        .class_count = 1,
-        .seed = 1};
+    rg_noc_config config = {.router = {.vcs = argc > 4 ? atoi(argv[4]) : 4,
+                                       .buffer = 8,
+                                       .vc_alloc_delay = 1,
+                                       .switch_alloc_delay = 1,
+                                       .traversal_delay = 1,
+                                       .credit_delay = 1,
+                                       .iterations = 1},
+                            .class_count = 1,
+                            .seed = 1};
     if (rg_noc_graph_cube(arena, RG_NOC_MESH, (const int[]){k, k}, 2, 1, &graph, &err) != RG_OK ||
         rg_noc_pattern_parse(arena, "uniform", graph, RG_NOWHERE, &uniform, &err) != RG_OK)
         return 1;
