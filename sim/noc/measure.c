@@ -5,6 +5,7 @@
 
 #include "core/stat.h"
 #include "noc/state.h"
+#include "noc/sweep.h"
 
 enum { MOST_SEEDS = 1024 };
 
@@ -224,14 +225,6 @@ static rg_status fill_arrays(rg_arena *arena, const rg_noc_sim *s, double cycles
     return RG_OK;
 }
 
-static double class_flits(const rg_noc_class *cl)
-{
-    if (!cl->request_reply)
-        return cl->flits;
-    return cl->write_share * (cl->write_request + cl->write_reply) +
-           (1.0 - cl->write_share) * (cl->read_request + cl->read_reply);
-}
-
 static double offered_load(const rg_noc_config *config)
 {
     double sum = 0.0;
@@ -239,7 +232,7 @@ static double offered_load(const rg_noc_config *config)
         for (int n = 0; n < config->graph->nodes; n++) {
             const rg_noc_class *cl = &config->classes[c];
             sum += cl->packets_per_cycle * (cl->node_factor ? cl->node_factor[n] : 1.0) *
-                   class_flits(cl);
+                   rg_noc_class_flits(cl);
         }
     return sum / config->graph->nodes;
 }
