@@ -76,9 +76,10 @@ rg_status rg_noc_command_replay(rg_arena *arena, const rg_args *args, rg_report 
                                 rg_err *err)
 {
     rg_noc_replay *replay;
-    int64_t seeds;
+    int64_t seeds = 5;
     int judged = 0, within = 0;
-    RG_TRY(rg_arg_int(args, "seeds", 1, 1024, &seeds, err));
+    if (rg_arg_given(args, "seeds"))
+        RG_TRY(rg_arg_int(args, "seeds", 1, 1024, &seeds, err));
     RG_TRY(rg_noc_replay_load(arena, rg_arg_text(args, "replay"), rg_arg_text(args, "topology"),
                               &replay, err));
     RG_TRY(rg_report_input(report, "curve", replay->path, err));

@@ -13,11 +13,11 @@ typedef struct walker {
     const rg_noc_graph *graph;
     const rg_noc_router *router;
     rg_noc_ways ways;
-    double *load;          /* [outputs] */
-    double *weight;        /* [routers] of the packets that stand there */
-    int *front, *next;     /* [routers] routers with weight */
-    double *depart;        /* [(buffer + 1) * (MAX_PATH + 2)] of the flits of one packet */
-    int path[MAX_PATH];    /* outputs of one way from source to destination */
+    double *load;       /* [outputs] */
+    double *weight;     /* [routers] of the packets that stand there */
+    int *front, *next;  /* [routers] routers with weight */
+    double *depart;     /* [(buffer + 1) * (MAX_PATH + 2)] of the flits of one packet */
+    int path[MAX_PATH]; /* outputs of one way from source to destination */
 } walker;
 
 double rg_noc_channel_efficiency(int vcs)
@@ -100,8 +100,8 @@ static double lone_packet(walker *w, int source, int hops, int flits)
     const rg_noc_router *r = w->router;
     const rg_noc_channel *inject = &w->graph->in_channel[w->graph->node_input[source]];
     const int rows = r->buffer + 1;
-    const int longer = r->vc_alloc_delay > r->switch_alloc_delay ? r->vc_alloc_delay
-                                                                 : r->switch_alloc_delay;
+    const int longer =
+        r->vc_alloc_delay > r->switch_alloc_delay ? r->vc_alloc_delay : r->switch_alloc_delay;
     const int alloc = r->speculative ? longer : r->vc_alloc_delay + r->switch_alloc_delay;
     double last = 0.0;
     for (int i = 0; i < flits; i++) {
@@ -121,25 +121,25 @@ static double lone_packet(walker *w, int source, int hops, int flits)
                 when = fmax(when, before[stage] + out->period);
             if (i >= r->buffer) {
                 /* When the next stage, or the sink, has let the slot go. */
-                const double freed = stage < hops ? full[stage + 1]
-                                                  : full[stage] + r->traversal_delay +
-                                                        out->latency + 1;
-                when = fmax(when, freed + out->credit_latency + 1 +
-                                      (stage > 0 ? r->credit_delay : 0));
+                const double freed = stage < hops
+                                         ? full[stage + 1]
+                                         : full[stage] + r->traversal_delay + out->latency + 1;
+                when =
+                    fmax(when, freed + out->credit_latency + 1 + (stage > 0 ? r->credit_delay : 0));
             }
             now[stage] = when;
         }
-        last = now[hops] + r->traversal_delay +
-               w->graph->out_channel[w->path[hops - 1]].latency + 1;
+        last =
+            now[hops] + r->traversal_delay + w->graph->out_channel[w->path[hops - 1]].latency + 1;
     }
     return last;
 }
 
 static double mean_flits(const rg_noc_class *cl)
 {
-    return cl->request_reply ? cl->write_share * cl->write_request +
-                                   (1.0 - cl->write_share) * cl->read_request
-                             : cl->flits;
+    return cl->request_reply
+               ? cl->write_share * cl->write_request + (1.0 - cl->write_share) * cl->read_request
+               : cl->flits;
 }
 
 static double mean_reply(const rg_noc_class *cl)
@@ -219,8 +219,8 @@ static void add_valiant_latency(walker *w, const rg_noc_class *cl, int source, i
     const rg_noc_router *r = w->router;
     const int nodes = w->graph->nodes;
     const rg_noc_channel *inject = &w->graph->in_channel[w->graph->node_input[source]];
-    const int longer = r->vc_alloc_delay > r->switch_alloc_delay ? r->vc_alloc_delay
-                                                                 : r->switch_alloc_delay;
+    const int longer =
+        r->vc_alloc_delay > r->switch_alloc_delay ? r->vc_alloc_delay : r->switch_alloc_delay;
     const int alloc = r->speculative ? longer : r->vc_alloc_delay + r->switch_alloc_delay;
     for (int m = 0; m < nodes; m++) {
         double links = 1.0 + inject->latency;
@@ -231,8 +231,8 @@ static void add_valiant_latency(walker *w, const rg_noc_class *cl, int source, i
         for (int i = 0; i < second; i++)
             links += w->graph->out_channel[w->path[i]].latency;
         hops += second;
-        const double latency = links + hops * (r->routing_delay + alloc + r->traversal_delay) +
-                               (cl->flits - 1);
+        const double latency =
+            links + hops * (r->routing_delay + alloc + r->traversal_delay) + (cl->flits - 1);
         s->packets += weight / nodes;
         s->latency += weight / nodes * latency;
         s->hops += weight / nodes * hops;
@@ -246,8 +246,7 @@ static rg_status walk_traffic(walker *w, const rg_noc_class *cl, double *share, 
     const int nodes = w->graph->nodes;
     const bool valiant = w->router->routing == RG_NOC_ROUTE_VALIANT;
     /* One flit offered by a node of factor 1; with replies, both directions together. */
-    const double packets =
-        1.0 / (mean_flits(cl) + (cl->request_reply ? mean_reply(cl) : 0.0));
+    const double packets = 1.0 / (mean_flits(cl) + (cl->request_reply ? mean_reply(cl) : 0.0));
     for (int a = 0; a < nodes; a++) {
         const double factor = cl->node_factor != NULL ? cl->node_factor[a] : 1.0;
         if (factor == 0.0)
@@ -311,7 +310,8 @@ static void crossing_traffic(const rg_noc_graph *g, const rg_noc_class *cl, cons
 }
 
 /* Cuts to try: a cube through the middle of each dimension, anything else through the middle of
- * the router numbers, and each router against the rest. Any cut is a bound, whatever the routing. */
+ * the router numbers, and each router against the rest. Any cut is a bound, whatever the routing.
+ */
 static rg_status cut_bound(rg_arena *arena, const rg_noc_graph *g, const rg_noc_class *cl,
                            double *share, double *out, rg_err *err)
 {
@@ -373,8 +373,8 @@ static void find_bound(const rg_noc_graph *g, const rg_noc_class *cl, const doub
  * n + 1 cycles, one more with a routing stage, which caps short packets on few VCs. */
 static double vc_limit(const rg_noc_router *r, double flits, int vcs)
 {
-    const int turn = r->routing_delay + (r->speculative ? 0 : r->vc_alloc_delay) +
-                     r->switch_alloc_delay - 1;
+    const int turn =
+        r->routing_delay + (r->speculative ? 0 : r->vc_alloc_delay) + r->switch_alloc_delay - 1;
     return fmin(1.0, vcs * flits / (flits + turn));
 }
 
@@ -386,8 +386,8 @@ rg_status rg_noc_closed_form(rg_arena *arena, const rg_noc_graph *graph,
     sums s = {.least = INFINITY};
     *out = (rg_noc_closed){0};
     if (graph->nodes > MAX_NODES)
-        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE,
-                       "'%d' nodes; the closed form goes up to %d", graph->nodes, MAX_NODES);
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "'%d' nodes; the closed form goes up to %d",
+                       graph->nodes, MAX_NODES);
     RG_TRY(new_walker(arena, graph, router, &w, err));
     double *share = RG_NEW(arena, double, graph->nodes, err);
     double *eject = RG_NEW(arena, double, graph->nodes, err);
@@ -465,7 +465,8 @@ static rg_status need_units(const rg_noc_design *design, bool flit, rg_err *err)
         return RG_OK;
     return rg_fail(err, RG_ERR_MODEL, (rg_pos){design->path, 0, 0},
                    "the network says no %s, so cycles cannot become %s",
-                   design->clock_hz > 0.0 ? "flit" : "clock", flit ? "bytes per second" : "seconds");
+                   design->clock_hz > 0.0 ? "flit" : "clock",
+                   flit ? "bytes per second" : "seconds");
 }
 
 rg_status rg_noc_group_bandwidth(rg_arena *arena, const rg_noc_design *design, const char *from,

@@ -17,10 +17,10 @@ typedef struct rg_noc_closed {
     double hops;              /* routers per packet, mean */
     double *link_load;        /* [outputs] flits per cycle when each injecting node offers one */
     double inject_load, eject_load; /* the busiest node's channels, likewise */
-    int hottest;              /* output with the highest load for its width, -1: a node's channel */
-    double bound;             /* offered flits per injecting node and cycle that fill it */
-    double cut_bound;         /* the same by the tightest balanced cut that was found, any routing */
-    double saturation;        /* estimate: bound times rg_noc_channel_efficiency */
+    int hottest;       /* output with the highest load for its width, -1: a node's channel */
+    double bound;      /* offered flits per injecting node and cycle that fill it */
+    double cut_bound;  /* the same by the tightest balanced cut that was found, any routing */
+    double saturation; /* estimate: bound times rg_noc_channel_efficiency */
 } rg_noc_closed;
 
 /** Closed form of one class of traffic. Zero load is exact, multi-flit packets and short buffers
@@ -30,10 +30,10 @@ rg_status rg_noc_closed_form(rg_arena *arena, const rg_noc_graph *graph,
                              const rg_noc_router *router, const rg_noc_class *traffic,
                              rg_noc_closed *out, rg_err *err);
 
-/** Share of a channel that v virtual channels with one-pass allocation can fill: v / (v + 1/sqrt 2).
- * For v = 1 this is 2 - sqrt 2 = 0.586, the limit of input queueing under uniform traffic (Karol,
- * Hluchyj and Morgan, IEEE Trans. Comm. 35(12), 1987, table I); the growth with v is assumed to be
- * that of v independent lanes. */
+/** Share of a channel that v virtual channels with one-pass allocation can fill: v / (v + 1/sqrt
+ * 2). For v = 1 this is 2 - sqrt 2 = 0.586, the limit of input queueing under uniform traffic
+ * (Karol, Hluchyj and Morgan, IEEE Trans. Comm. 35(12), 1987, table I); the growth with v is
+ * assumed to be that of v independent lanes. */
 double rg_noc_channel_efficiency(int vcs);
 
 /** Estimate of the mean packet latency at a load in flits per injecting node and cycle: zero load

@@ -72,8 +72,8 @@ static rg_status read_count(loading *in, rg_node *map, const char *key, int leas
         RG_TRY(rg_map_text(node, "source", &source, in->err));
         RG_TRY(rg_map_done(node, in->err));
         if (strncmp(source, "assumed", 7) == 0 && in->design->assumed_count < MAX_ASSUMED) {
-            const char *line = rg_arena_printf(in->arena, in->err, "%s %lld: %s", key,
-                                               (long long)value, source);
+            const char *line =
+                rg_arena_printf(in->arena, in->err, "%s %lld: %s", key, (long long)value, source);
             if (line == NULL)
                 return RG_ERR_LIMIT;
             in->assumed[in->design->assumed_count++] = line;
@@ -282,8 +282,8 @@ static rg_status read_link(loading *in, rg_node *map, rg_noc_builder *builder)
     for (int i = 0; i < from->count; i++)
         for (int k = 0; k < to->count; k++) {
             const int wide = from->count > to->count ? from->count : to->count;
-            const bool joined = pattern == 0 ||
-                                (from->count >= to->count ? i * to->count / wide == k
+            const bool joined =
+                pattern == 0 || (from->count >= to->count ? i * to->count / wide == k
                                                           : k * from->count / wide == i);
             const int a = from->first + i, b = to->first + k;
             if (!joined || a == b || (from == to && a > b && !one_way))
@@ -333,8 +333,8 @@ static rg_status read_extent(loading *in, rg_node *root, int *extent, int *dims)
     return RG_OK;
 }
 
-static const char *const topology_names[] = {"mesh",  "torus", "ring",   "crossbar", "fly",
-                                             "tree",  "graph", "anynet", NULL};
+static const char *const topology_names[] = {"mesh", "torus", "ring",   "crossbar", "fly",
+                                             "tree", "graph", "anynet", NULL};
 enum { MESH, TORUS, RING, CROSSBAR, FLY, TREE, GRAPH, ANYNET };
 
 static rg_status build_topology(loading *in, rg_node *root, int topology)
@@ -359,11 +359,10 @@ static rg_status build_topology(loading *in, rg_node *root, int topology)
         if (file[0] != '/' && slash != NULL)
             file = rg_arena_printf(in->arena, in->err, "%.*s%s",
                                    (int)(slash - in->design->path) + 1, in->design->path, file);
-        return file == NULL ? RG_ERR_LIMIT
-                            : rg_noc_anynet_load(in->arena, file, graph, in->err);
+        return file == NULL ? RG_ERR_LIMIT : rg_noc_anynet_load(in->arena, file, graph, in->err);
     }
-    RG_TRY(read_count(in, root, topology == CROSSBAR ? "nodes" : "radix", 1, RG_NOC_MAX_NODES, 0,
-                      &k));
+    RG_TRY(
+        read_count(in, root, topology == CROSSBAR ? "nodes" : "radix", 1, RG_NOC_MAX_NODES, 0, &k));
     RG_TRY(read_count(in, root, topology == CROSSBAR ? "stages" : "levels", 1, 20, 1, &n));
     return topology == TREE ? rg_noc_graph_tree(in->arena, k, n, latency, graph, in->err)
                             : rg_noc_graph_fly(in->arena, k, n, latency, graph, in->err);
@@ -416,7 +415,7 @@ static rg_status build_words(loading *in, const char *words, int topology, const
     rg_noc_graph **graph = &in->design->graph;
     int k[RG_NOC_MAX_DIMS] = {1, 1};
     const int count = read_numbers(numbers, k, RG_NOC_MAX_DIMS);
-    const bool fits = topology == MESH || topology == TORUS    ? count >= 1
+    const bool fits = topology == MESH || topology == TORUS      ? count >= 1
                       : topology == RING || topology == CROSSBAR ? count == 1
                                                                  : count == 2;
     if (!fits || topology > TREE)
@@ -475,7 +474,7 @@ rg_status rg_noc_design_load(rg_arena *arena, const char *what, rg_noc_design **
     if (in.design == NULL)
         return RG_ERR_LIMIT;
     RG_TRY(strchr(what, ':') != NULL && strchr(what, '/') == NULL ? load_words(&in, what)
-                                                                 : load_file(&in, what));
+                                                                  : load_file(&in, what));
     *out = in.design;
     return finish(&in);
 }

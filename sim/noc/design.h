@@ -24,8 +24,8 @@ typedef struct rg_noc_design {
     rg_noc_router router;
     rg_noc_group groups[RG_NOC_MAX_GROUPS]; /* group 0 is "all" */
     int group_count;
-    double clock_hz;   /* 0: not given; rates are then per cycle only */
-    double flit_bytes; /* 0: not given */
+    double clock_hz;            /* 0: not given; rates are then per cycle only */
+    double flit_bytes;          /* 0: not given */
     const char *const *assumed; /* figures of the file whose source says "assumed", in words */
     int assumed_count;
 } rg_noc_design;

@@ -144,6 +144,7 @@ typedef struct progress {
     int agreed;
     bool running, late; /* late: the average age has passed the threshold */
     uint32_t since;     /* cycle of the last clearing */
+    double backlog;     /* flits that waited at the sources then */
 } progress;
 
 static double relative_change(double now, double before)
@@ -171,6 +172,36 @@ static bool judge_period(rg_noc_sim *s, const rg_noc_protocol *p, progress *g)
     return g->agreed >= 3;
 }
 
+static double offered_load(const rg_noc_config *config)
+{
+    double sum = 0.0;
+    for (int c = 0; c < config->class_count; c++)
+        for (int n = 0; n < config->graph->nodes; n++) {
+            const rg_noc_class *cl = &config->classes[c];
+            sum += cl->packets_per_cycle * (cl->node_factor ? cl->node_factor[n] : 1.0) *
+                   rg_noc_class_flits(cl);
+        }
+    return sum / config->graph->nodes;
+}
+
+/* Flits that sources are behind with: drawn traffic is made when its turn comes, so a source that
+ * lags by some cycles owes what its rate makes in them. */
+static double source_backlog(const rg_noc_sim *s)
+{
+    const uint32_t classes = (uint32_t)s->config->class_count;
+    double flits = 0.0;
+    for (uint32_t i = 0; i < s->nodes * classes; i++) {
+        const rg_noc_class *cl = &s->config->classes[i % classes];
+        const double factor = cl->node_factor != NULL ? cl->node_factor[i / classes] : 1.0;
+        if (s->source[i].birth < s->now)
+            flits += (double)(s->now - s->source[i].birth) * cl->packets_per_cycle * factor *
+                     rg_noc_class_flits(cl);
+        for (uint32_t p = s->source[i].queue; p != RG_NOC_NONE; p = s->pool[p].link)
+            flits += s->pool[p].length;
+    }
+    return flits;
+}
+
 static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *g, rg_err *err)
 {
     *g = (progress){.latency = NAN, .accepted = NAN};
@@ -183,11 +214,15 @@ static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *
             clear_counts(s);
             g->running = s->recording = true;
             g->since = s->record_from = s->now;
+            g->backlog = source_backlog(s);
         }
         RG_TRY(step(s, p->sample_period, err));
         if (judge_period(s, p, g))
             break;
     }
+    const double offered = offered_load(s->config) * s->nodes * (double)(s->now - g->since);
+    if (g->running && source_backlog(s) - g->backlog > p->backlog_threshold * offered)
+        g->late = true;
     if (rg_noc_sim_deadlocked(s) > 0)
         g->late = true;
     return RG_OK;
@@ -223,18 +258,6 @@ static rg_status fill_arrays(rg_arena *arena, const rg_noc_sim *s, double cycles
         out->node_injected[n] = s->node_injected[n] / cycles;
     }
     return RG_OK;
-}
-
-static double offered_load(const rg_noc_config *config)
-{
-    double sum = 0.0;
-    for (int c = 0; c < config->class_count; c++)
-        for (int n = 0; n < config->graph->nodes; n++) {
-            const rg_noc_class *cl = &config->classes[c];
-            sum += cl->packets_per_cycle * (cl->node_factor ? cl->node_factor[n] : 1.0) *
-                   rg_noc_class_flits(cl);
-        }
-    return sum / config->graph->nodes;
 }
 
 /* Rates over the measured cycles; taken before the drain, which is not measured. */

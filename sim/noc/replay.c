@@ -365,6 +365,7 @@ static rg_status read_protocol(const curve_reader *r, rg_noc_replay_row *row, rg
     rg_noc_protocol *p = &row->protocol;
     int seed;
     *p = RG_NOC_PROTOCOL_DEFAULT;
+    p->backlog_threshold = INFINITY; /* the reference calls such points stable */
     RG_TRY(int_or(r, "sample_period", p->sample_period, &p->sample_period, err));
     RG_TRY(int_or(r, "warmup_periods", p->warmup_periods, &p->warmup_periods, err));
     RG_TRY(int_or(r, "max_samples", p->max_periods, &p->max_periods, err));

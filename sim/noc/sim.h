@@ -99,8 +99,10 @@ typedef struct rg_noc_protocol {
     double latency_threshold; /* cycles; an average above it: saturated */
     double stop_threshold;    /* relative change of latency and throughput; 3 in a row end it */
     bool latency;             /* false: throughput only, nothing is drained */
+    double backlog_threshold; /* share of the offered load that piles up at the sources during the
+                                 measured periods; above it: saturated. INFINITY: not looked at */
 } rg_noc_protocol;
-#define RG_NOC_PROTOCOL_DEFAULT ((rg_noc_protocol){1000, 3, 8, 500.0, 0.05, true})
+#define RG_NOC_PROTOCOL_DEFAULT ((rg_noc_protocol){1000, 3, 8, 500.0, 0.05, true, 0.02})
 
 /** Mean and percentiles of a count of cycles; NaN where there is no sample. */
 typedef struct rg_noc_spread {

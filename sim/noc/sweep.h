@@ -19,9 +19,9 @@ rg_status rg_noc_sweep(rg_arena *arena, const rg_noc_config *config,
                        bool detail, rg_noc_result *out, rg_err *err);
 
 typedef struct rg_noc_saturation {
-    double stable;    /* highest load that was found to be steady */
-    double unstable;  /* lowest load that was found not to be; infinite when none was */
-    double accepted;  /* flits per injecting node and cycle that get through at `unstable` */
+    double stable;   /* highest load that was found to be steady */
+    double unstable; /* lowest load that was found not to be; infinite when none was */
+    double accepted; /* flits per injecting node and cycle that get through at `unstable` */
     int runs;
 } rg_noc_saturation;
 

@@ -92,8 +92,7 @@ int rg_noc_ways_at(const rg_noc_ways *ways, int router, int node, rg_noc_way *li
         return 1;
     }
     default:
-        list[0] =
-            (rg_noc_way){ways->table[(size_t)router * (size_t)g->nodes + (size_t)node], 1.0};
+        list[0] = (rg_noc_way){ways->table[(size_t)router * (size_t)g->nodes + (size_t)node], 1.0};
         return 1;
     }
 }
