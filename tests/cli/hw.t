@@ -3,7 +3,7 @@
 $ ridge list hw -f csv | cut -d, -f1 | grep -c .
 39
 $ ridge list hw -f csv | grep '^h200-sxm,'
-h200-sxm,NVIDIA H200 SXM5 141GB,hopper,141000000000,4800000000000,989400000000000,1.9789e+15,700,2.25
+h200-sxm,NVIDIA H200 SXM5 141GB,hopper,141000000000,4800000000000,989400000000000,1.9789e+15,700,[...]
 $ ridge list nodes -f csv | grep gb200-nvl72
 gb200-nvl72,"NVIDIA GB200 NVL72, one rack of 18 trays with 4 GPUs",gb200,72,72,nvlink5
 $ ridge list gpus
