@@ -158,9 +158,32 @@ static rg_status family_by_architecture(rg_hf *hf, rg_node *map, rg_err *err)
     return RG_OK;
 }
 
+/* The model_type nearest to a word, copied to out; NULL when none is near. */
+static const char *nearest_family(const char *type, char *out, size_t size)
+{
+    const char *found = NULL;
+    int best = 1 << 20;
+    for (const rg_hf_family *f = rg_hf_families; f->types != NULL; f++)
+        for (const char *name = f->types; *name != '\0';) {
+            char word[64];
+            const int length = (int)strcspn(name, "|");
+            snprintf(word, sizeof word, "%.*s", length, name);
+            const char *const one[] = {word, NULL};
+            const int distance = rg_text_distance(type, word);
+            if (distance < best && rg_text_nearest(type, one) != NULL) {
+                best = distance;
+                snprintf(out, size, "%s", word);
+                found = out;
+            }
+            name += length + (name[length] == '|');
+        }
+    return found;
+}
+
 static rg_status unknown_family(rg_node *at, const char *type, rg_err *err)
 {
-    const char *nearest = rg_text_nearest(type, rg_model_families());
+    char word[64];
+    const char *nearest = nearest_family(type, word, sizeof word);
     return rg_fail(err, RG_ERR_MODEL, at->pos,
                    "model_type '%s' is not known%s%s%s; if its layers are those of a known family, "
                    "import it with --family",
@@ -429,25 +452,4 @@ rg_status rg_model_import(rg_arena *arena, rg_node *config, rg_node *quant_confi
     m->note_count = hf->note_count;
     *out = m;
     return RG_OK;
-}
-
-const char *const *rg_model_families(void)
-{
-    static const char *names[256];
-    static char text[4096];
-    if (names[0] != NULL)
-        return names;
-    size_t used = 0;
-    int count = 0;
-    for (const rg_hf_family *f = rg_hf_families; f->types != NULL; f++) {
-        const size_t length = strlen(f->types);
-        if (used + length + 1 > sizeof text)
-            break;
-        memcpy(text + used, f->types, length + 1);
-        for (char *name = strtok(text + used, "|"); name != NULL && count < 255;
-             name = strtok(NULL, "|"))
-            names[count++] = name;
-        used += length + 1;
-    }
-    return names;
 }

@@ -21,6 +21,38 @@ typedef struct collector {
     bool failed;
 } collector;
 
+static bool same_shape(const rg_template *a, const rg_template *b)
+{
+    if (a->kind == RG_TEMPLATE_GEMM) {
+        const rg_op_gemm *g = &a->op.u.gemm, *h = &b->op.u.gemm;
+        return g->n == h->n && g->k == h->k && g->batch == h->batch && g->math == h->math &&
+               g->act == h->act && strcmp(g->weight.name, h->weight.name) == 0;
+    }
+    if (a->kind == RG_TEMPLATE_MOE) {
+        const rg_op_moe *m = &a->op.u.moe, *n = &b->op.u.moe;
+        return m->hidden == n->hidden && m->inter == n->inter && m->experts == n->experts &&
+               m->top_k == n->top_k && m->matrices == n->matrices;
+    }
+    if (a->kind == RG_TEMPLATE_ATTENTION || a->kind == RG_TEMPLATE_MLA) {
+        const rg_op_attention *x = &a->op.u.attention, *y = &b->op.u.attention;
+        return x->heads == y->heads && x->kv_heads == y->kv_heads && x->head_dim == y->head_dim &&
+               x->v_head_dim == y->v_head_dim && x->latent == y->latent &&
+               x->rope_dim == y->rope_dim && x->window == y->window && x->no_cache == y->no_cache &&
+               a->chunked == b->chunked;
+    }
+    return a->op.u.stream.kernels == b->op.u.stream.kernels && a->row_read == b->row_read &&
+           a->row_write == b->row_write && a->row_flops == b->row_flops &&
+           a->row_weight == b->row_weight && a->sequence_read == b->sequence_read &&
+           a->sequence_write == b->sequence_write;
+}
+
+/* All but the count; what the plan has in common (formats, skew) is not compared. */
+static bool same_template(const rg_template *a, const rg_template *b)
+{
+    return a->kind == b->kind && a->rows == b->rows && a->op.kind == b->op.kind &&
+           strcmp(a->op.name, b->op.name) == 0 && same_shape(a, b);
+}
+
 static void collect(void *context, const rg_template *item)
 {
     collector *c = context;
@@ -28,11 +60,8 @@ static void collect(void *context, const rg_template *item)
         return; /* weights only */
     rg_pass_plan *plan = c->plan;
     for (int i = 0; i < plan->count; i++) {
-        rg_template other = plan->items[i];
-        const int64_t count = other.op.count;
-        other.op.count = item->op.count;
-        if (memcmp(&other, item, sizeof other) == 0) {
-            plan->items[i].op.count = count + item->op.count;
+        if (same_template(&plan->items[i], item)) {
+            plan->items[i].op.count += item->op.count;
             return;
         }
     }
@@ -43,12 +72,12 @@ static void collect(void *context, const rg_template *item)
             c->failed = true;
             return;
         }
-        if (plan->count > 0)
-            memcpy(items, plan->items, (size_t)plan->count * sizeof *items);
+        for (int i = 0; i < plan->count; i++)
+            items[i] = plan->items[i];
         plan->items = items;
         c->room = room;
     }
-    memcpy(&plan->items[plan->count++], item, sizeof *item);
+    plan->items[plan->count++] = *item;
 }
 
 rg_status rg_pass_prepare(rg_arena *arena, const rg_model *model, const rg_formats *formats,

@@ -39,14 +39,8 @@ static rg_dtype math_of(const builder *b, const rg_format *format)
 static rg_template blank(const builder *b, rg_template_kind kind, rg_op_kind op, const char *name,
                          rg_rows rows)
 {
-    rg_template t;
-    memset(&t, 0, sizeof t); /* padding too: equal templates are found by memcmp */
-    t.kind = kind;
-    t.rows = rows;
-    t.op.name = name;
-    t.op.kind = op;
-    t.op.count = b->count;
-    return t;
+    return (rg_template){
+        .kind = kind, .rows = rows, .op = {.name = name, .kind = op, .count = b->count}};
 }
 
 static void emit(builder *b, const rg_template *t)

@@ -127,8 +127,6 @@ rg_status rg_model_import(rg_arena *arena, rg_node *config, rg_node *quant_confi
 rg_status rg_model_read(rg_arena *arena, rg_node *root, rg_model **out, rg_err *err);
 /** The model as YAML, layers grouped into kinds and an order; rg_model_read gives it back. */
 rg_status rg_model_write(rg_arena *arena, const rg_model *model, char **out, rg_err *err);
-/** model_type names that rg_model_import reads, NULL-terminated. */
-const char *const *rg_model_families(void);
 
 /** Fill the counts of all layers and of the model. Errors: RG_ERR_MODEL on overflow. */
 rg_status rg_model_count(rg_model *model, rg_err *err);
