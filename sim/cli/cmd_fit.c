@@ -24,7 +24,9 @@ static const rg_option options[] = {
     {.name = "group", .argument = "NAME", .help = "fit this group only", .repeatable = true},
     {.name = "hold", .argument = "NAME", .help = "leave a constant as it is", .repeatable = true},
     {.name = "prior", .help = "let priors stand where the rows identify nothing"},
-    {.name = "constants", .argument = "H", .help = "start from this device's constants"},
+    {.name = "constants",
+     .argument = "H",
+     .help = "start from this device's constants, or 'start': guesses"},
     {.name = "rows", .argument = "N", .fallback = "3000", .help = "most rows that enter a fit"},
     {.name = "write", .help = "write the constants into the hardware file"},
     {.name = "into", .argument = "FILE", .help = "write into this hardware file instead"},
@@ -76,8 +78,8 @@ static void add_constants(rg_report *report, const rg_calibration *all, int coun
 
 static void add_errors(rg_report *report, const rg_calibration *all, int count)
 {
-    rg_table *table =
-        rg_report_table(report, "errors", "Errors (absolute, of predicted over measured)");
+    rg_table *table = rg_report_table(
+        report, "errors", "Errors of predicted over measured, rows served from L2 left out");
     rg_table_column(table, "group", "group", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(table, "sample", "rows", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(table, "rows", "count", RG_CELL_INT, RG_DIM_NONE, false);

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "core/file.h"
 #include "fit/compare.h"
+#include "fit/store.h"
 #include "report/plot.h"
 
 enum { MOST_BREACHES = 256, MOST_WORST = 1000 };
@@ -22,11 +23,15 @@ static const rg_option options[] = {
      .argument = "SPLIT",
      .fallback = "random:0.7",
      .help = "split that the constants were fitted with"},
-    {.name = "constants", .argument = "H", .help = "predict with this device's constants"},
+    {.name = "constants",
+     .argument = "H",
+     .help = "predict with this device's constants, or 'start': guesses"},
     {.name = "sustained", .help = "predict long runs under the power limit, not bursts"},
     {.name = "ideal", .help = "predict the bare roofline"},
     {.name = "worst", .argument = "N", .fallback = "10", .help = "worst rows to list"},
     {.name = "plot", .argument = "FILE", .help = "scatter and error figure (.svg, .png, .pdf)"},
+    {.name = "keep-band",
+     .help = "keep the errors as the band of carried-over predictions in the file of --constants"},
     {.name = "table",
      .argument = "DIR",
      .help = "accuracy of every table in DIR/<device>/, own constants and carried over"},
@@ -254,6 +259,31 @@ static rg_status do_job(rg_arena *arena, job *j, rg_err *err)
     return rg_compare(arena, j->predictor, &j->table, &j->split, &j->comparison, err);
 }
 
+/* What the constants of another device were worth here, kept beside them. */
+static rg_status keep_band(rg_arena *arena, const job *j, rg_err *err)
+{
+    if (!j->constants)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "option --keep-band is for predictions with --constants of another device");
+    rg_accel *lender;
+    RG_TRY(rg_accel_load(arena, j->constants, &lender, err));
+    const char *data = rg_arena_printf(arena, err, "%s of %s predicted with these constants",
+                                       rg_measured_kind_name(j->table.kind),
+                                       rg_predictor_accel(j->predictor)->name);
+    if (!data)
+        return RG_ERR_LIMIT;
+    for (int group = 0; group < RG_KG_COUNT; group++) {
+        rg_class_errors classes[RG_MOST_CLASSES];
+        int count;
+        RG_TRY(rg_compare_classes(arena, &j->comparison, group, classes, RG_MOST_CLASSES, &count,
+                                  err));
+        if (count > 0)
+            RG_TRY(rg_fit_store_carried(arena, lender->path, rg_predict_group_name(group), classes,
+                                        count, data, err));
+    }
+    return RG_OK;
+}
+
 static rg_status validate_one(rg_arena *arena, const rg_args *args, job *j, rg_err *err)
 {
     RG_TRY(do_job(arena, j, err));
@@ -283,6 +313,8 @@ static rg_status validate_one(rg_arena *arena, const rg_args *args, job *j, rg_e
         RG_TRY(write_rows(&j->comparison, rg_arg_text(args, "rows"), err));
     if (rg_arg_given(args, "plot"))
         RG_TRY(draw(arena, &j->comparison, accel->name, rg_arg_text(args, "plot"), err));
+    if (rg_arg_flag(args, "keep-band"))
+        RG_TRY(keep_band(arena, j, err));
     RG_TRY(rg_arg_write(args, report, "groups", err));
     if (passed > 0)
         return rg_fail(err, RG_ERR_NO, RG_NOWHERE, "'%d' limits passed", passed);

@@ -189,9 +189,10 @@ static rg_status choose_few(rg_arena *arena, fitting *f, const rg_lsq_problem *p
     return RG_OK;
 }
 
+/* Over the rows of one size class (NULL: all), those served from L2 left out. */
 static rg_status errors_of(rg_arena *arena, const rg_predictor *predictor,
-                           const rg_measured_row **rows, size_t count, rg_error_summary *out,
-                           rg_err *err)
+                           const rg_measured_row **rows, size_t count, const char *size_class,
+                           rg_error_summary *out, rg_err *err)
 {
     *out = (rg_error_summary){0};
     if (count == 0)
@@ -200,11 +201,34 @@ static rg_status errors_of(rg_arena *arena, const rg_predictor *predictor,
     if (!predicted)
         return RG_ERR_LIMIT;
     double *measured = predicted + count;
+    size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        predicted[i] = rg_predict_seconds(predictor, rows[i]);
-        measured[i] = rows[i]->seconds;
+        if ((rows[i]->residency && strcmp(rows[i]->residency, "l2") == 0) ||
+            (size_class && strcmp(rows[i]->size_class, size_class) != 0))
+            continue;
+        predicted[n] = rg_predict_seconds(predictor, rows[i]);
+        measured[n++] = rows[i]->seconds;
     }
-    *out = rg_stat_errors(predicted, measured, count, measured + count);
+    if (n > 0)
+        *out = rg_stat_errors(predicted, measured, n, measured + count);
+    return RG_OK;
+}
+
+static rg_status test_errors(rg_arena *arena, const rg_predictor *predictor,
+                             const rg_measured_row **rows, size_t count, rg_calibration *out,
+                             rg_err *err)
+{
+    RG_TRY(errors_of(arena, predictor, rows, count, NULL, &out->tested, err));
+    for (size_t i = 0; i < count; i++) {
+        bool known = false;
+        for (int c = 0; c < out->class_count && !known; c++)
+            known = strcmp(out->classes[c].name, rows[i]->size_class) == 0;
+        if (known || out->class_count == RG_MOST_CLASSES)
+            continue;
+        rg_class_errors *class = &out->classes[out->class_count++];
+        class->name = rows[i]->size_class;
+        RG_TRY(errors_of(arena, predictor, rows, count, class->name, &class->errors, err));
+    }
     return RG_OK;
 }
 
@@ -267,7 +291,7 @@ static rg_status fit_group(rg_arena *arena, fitting *f, const rg_measured_row **
     out->fitted_rows = f->count;
     out->tested_rows = tested_count;
     if (options->few > 0) {
-        RG_TRY(errors_of(arena, f->predictor, f->rows, f->count, &out->fitted, err));
+        RG_TRY(errors_of(arena, f->predictor, f->rows, f->count, NULL, &out->fitted, err));
         /* Whatever was not chosen is fair to test on. */
         const rg_measured_row **rest =
             RG_NEW(arena, const rg_measured_row *, all_count + tested_count, err);
@@ -284,10 +308,10 @@ static rg_status fit_group(rg_arena *arena, fitting *f, const rg_measured_row **
         for (size_t i = 0; i < tested_count; i++)
             rest[count++] = tested[i];
         out->tested_rows = count;
-        return errors_of(arena, f->predictor, rest, count, &out->tested, err);
+        return test_errors(arena, f->predictor, rest, count, out, err);
     }
-    RG_TRY(errors_of(arena, f->predictor, f->rows, f->count, &out->fitted, err));
-    return errors_of(arena, f->predictor, tested, tested_count, &out->tested, err);
+    RG_TRY(errors_of(arena, f->predictor, f->rows, f->count, NULL, &out->fitted, err));
+    return test_errors(arena, f->predictor, tested, tested_count, out, err);
 }
 
 rg_status rg_calibrate(rg_arena *arena, rg_predictor *predictor, const rg_measured_table *table,

@@ -27,11 +27,19 @@ rg_status rg_split_row(const rg_split *split, const rg_measured_table *table,
 typedef struct rg_calibration_options {
     rg_split split;
     const char *const *groups; /* to fit, by key; NULL-terminated, empty: all that have rows */
-    const char *const *hold; /* constants to leave alone, by name; NULL-terminated */
+    const char *const *hold;   /* constants to leave alone, by name; NULL-terminated */
     bool lean_on_prior; /* keep at its prior what the rows cannot identify, instead of refusing */
     int few;            /* 0, or so many shapes chosen as the most informative of the fitted ones */
     size_t most_rows;   /* 0, or so many rows at most in a fit, drawn by hash */
 } rg_calibration_options;
+
+enum { RG_MOST_CLASSES = 8 };
+
+/** Errors of the rows of one size class that were not fitted. */
+typedef struct rg_class_errors {
+    const char *name;
+    rg_error_summary errors;
+} rg_class_errors;
 
 typedef struct rg_calibration {
     int group; /* of rg_predict_group */
@@ -41,8 +49,10 @@ typedef struct rg_calibration {
     bool held[RG_LSQ_MAX_PARAMETERS]; /* not fitted: no row depends on it, or held by the caller */
     double scale;
     size_t fitted_rows, tested_rows;
-    rg_error_summary fitted, tested; /* count 0: no such rows */
-    const rg_measured_row **chosen;  /* [chosen_count] shapes of a few-shot fit */
+    rg_error_summary fitted, tested; /* rows served from L2 left out; count 0: no such rows */
+    rg_class_errors classes[RG_MOST_CLASSES]; /* of the tested rows */
+    int class_count;
+    const rg_measured_row **chosen; /* [chosen_count] shapes of a few-shot fit */
     int chosen_count;
 } rg_calibration;
 

@@ -117,6 +117,51 @@ rg_status rg_compare(rg_arena *arena, const rg_predictor *predictor, const rg_me
     return collect(arena, out, true, &out->summary, &out->summary_count, err);
 }
 
+static rg_status class_errors(const rg_comparison *c, int group, const char *size_class,
+                              double *scratch, rg_error_summary *out)
+{
+    double *predicted = scratch, *measured = scratch + c->table->count;
+    size_t n = 0;
+    for (size_t i = 0; i < c->table->count; i++) {
+        const rg_compared_row *r = &c->rows[i];
+        if (!counts(r) || rg_predict_group(r->row) != group ||
+            strcmp(r->row->residency, "l2") == 0 || !same(size_class, r->row->size_class))
+            continue;
+        predicted[n] = r->predicted;
+        measured[n++] = r->row->seconds;
+    }
+    *out = (rg_error_summary){0};
+    if (n > 0)
+        *out = rg_stat_errors(predicted, measured, n, measured + c->table->count);
+    return RG_OK;
+}
+
+rg_status rg_compare_classes(rg_arena *arena, const rg_comparison *comparison, int group,
+                             rg_class_errors *out, int capacity, int *count, rg_err *err)
+{
+    *count = 0;
+    double *scratch = RG_NEW(arena, double, 3 * comparison->table->count, err);
+    if (!scratch)
+        return RG_ERR_LIMIT;
+    rg_error_summary all;
+    RG_TRY(class_errors(comparison, group, NULL, scratch, &all));
+    if (all.count == 0)
+        return RG_OK;
+    out[(*count)++] = (rg_class_errors){.name = "all", .errors = all};
+    for (size_t i = 0; i < comparison->table->count && *count < capacity; i++) {
+        const rg_measured_row *row = comparison->rows[i].row;
+        bool known = !counts(&comparison->rows[i]) || rg_predict_group(row) != group;
+        for (int c = 1; c < *count && !known; c++)
+            known = strcmp(out[c].name, row->size_class) == 0;
+        if (known)
+            continue;
+        rg_class_errors *class = &out[(*count)++];
+        class->name = row->size_class;
+        RG_TRY(class_errors(comparison, group, class->name, scratch, &class->errors));
+    }
+    return RG_OK;
+}
+
 static double log_error(const rg_compared_row *r)
 {
     return fabs(log(r->predicted / r->row->seconds));

@@ -50,6 +50,11 @@ rg_status rg_compare_pool(rg_arena *arena, const rg_comparison *comparison, cons
                           const char *size_class, const char *residency, const char *sample,
                           rg_error_summary *out, rg_err *err);
 
+/** Errors of one group of constants (rg_predict_group), "all" rows first, then by size class; rows
+ * served from L2 left out; *count 0 when it has no rows. */
+rg_status rg_compare_classes(rg_arena *arena, const rg_comparison *comparison, int group,
+                             rg_class_errors *out, int capacity, int *count, rg_err *err);
+
 /** Rows with the largest |ln(predicted / measured)|, worst first; at most count into out. */
 rg_status rg_compare_worst(rg_arena *arena, const rg_comparison *comparison, int count,
                            const rg_compared_row **out, int *found, rg_err *err);

@@ -142,19 +142,6 @@ static rg_status number_of(const reader *in, const char *column, const number_ki
                    column, name);
 }
 
-static const char *tokens_class(int64_t tokens)
-{
-    return tokens <= 16     ? "m<=16"
-           : tokens <= 128  ? "m<=128"
-           : tokens <= 1024 ? "m<=1024"
-                            : "m>1024";
-}
-
-static const char *length_class(int64_t length)
-{
-    return length <= 127 ? "len<128" : length < 1023 ? "len<1024" : "len>=1024";
-}
-
 static rg_status read_gemm(const reader *in, rg_measured_row *row)
 {
     int64_t m, n, k;
@@ -168,7 +155,6 @@ static rg_status read_gemm(const reader *in, rg_measured_row *row)
     const rg_dtype act = number->math == RG_FP16 ? RG_FP16 : RG_BF16;
     row->op = rg_op_make_gemm("gemm", m, n, k, &format, number->math, act);
     row->dtype = number->label;
-    row->size_class = tokens_class(m);
     return RG_OK;
 }
 
@@ -188,7 +174,6 @@ static rg_status read_bmm(const reader *in, rg_measured_row *row)
     row->op = rg_op_make_bmm("mla_bmm", heads, tokens, before ? MLA_LATENT : MLA_NOPE,
                              before ? MLA_NOPE : MLA_LATENT, &format, number->math, RG_BF16);
     row->dtype = number->label;
-    row->size_class = tokens_class(tokens);
     return RG_OK;
 }
 
@@ -228,7 +213,6 @@ static rg_status read_attention(const reader *in, rg_measured_row *row)
     row->library = library_of(word_or(in, "kernel", ""));
     row->dtype =
         kv == q ? q->label : rg_arena_printf(in->arena, in->err, "%s/kv-%s", q->label, kv->label);
-    row->size_class = length_class(length);
     return row->dtype ? RG_OK : RG_ERR_LIMIT;
 }
 
@@ -256,7 +240,6 @@ static rg_status read_mla(const reader *in, rg_measured_row *row)
     row->op = rg_op_make_attention(rg_measured_kind_name(in->kind),
                                    decode ? RG_OP_MLA_DECODE : RG_OP_MLA_PREFILL, &a);
     row->dtype = kv->math == RG_FP8 ? "bf16/kv-fp8" : "bf16";
-    row->size_class = length_class(length);
     return RG_OK;
 }
 
@@ -295,7 +278,6 @@ static rg_status read_moe(const reader *in, rg_measured_row *row)
     row->op = rg_op_make_moe("moe", &s);
     row->dtype = s.skew > 0.0 ? rg_arena_printf(in->arena, in->err, "%s, skewed", number->label)
                               : number->label;
-    row->size_class = tokens_class(s.tokens);
     return row->dtype ? RG_OK : RG_ERR_LIMIT;
 }
 
@@ -309,7 +291,6 @@ static rg_status read_stream(const reader *in, rg_measured_row *row)
         .read_bytes = 2.0 * elements, .write_bytes = elements, .rows = m, .kernels = 1};
     row->op = rg_op_make_stream("scale_matrix", &s);
     row->dtype = "bf16 to fp8";
-    row->size_class = tokens_class(m);
     return RG_OK;
 }
 
@@ -416,6 +397,8 @@ static rg_status load_rows(const reader *in, rg_measured_table *out)
         double time_us;
         RG_TRY(rg_csv_real(in->csv, time_at, &time_us, in->err));
         RG_TRY(read_row(in, row));
+        if (!row->collective)
+            row->size_class = rg_kernel_size_class(&row->op);
         row->seconds = time_us * 1e-6;
         row->skip = time_us > 0.0 && isfinite(time_us) ? RG_SKIP_NONE : RG_SKIP_INVALID;
         row->line = rg_csv_pos(in->csv, time_at).line;

@@ -24,4 +24,10 @@ rg_status rg_fit_store_text(rg_arena *arena, const char *text, const rg_calibrat
                             int count, const rg_fit_provenance *provenance, char **out,
                             rg_err *err);
 
+/** Put a band of carried-over predictions (what these constants were worth on another device) into
+ * a group that the file at path has; a group that it has not is passed over. */
+rg_status rg_fit_store_carried(rg_arena *arena, const char *path, const char *group,
+                               const rg_class_errors *classes, int count, const char *data,
+                               rg_err *err);
+
 #endif

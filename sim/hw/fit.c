@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FIT_CONSTANTS = 1024 };
+enum { MAX_FIT_CONSTANTS = 4096 };
 
 /* Keys that say what a fit was made of; they are text, whatever they look like. */
 static const char *const provenance_keys[] = {"date",   "data", "rows", "error",

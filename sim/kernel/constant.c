@@ -16,7 +16,7 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
                        "operand bytes that one SM takes from L2 in a cycle"},
     [RG_GEMM_COMPUTE] = {"compute_ratio", 0.90, 0.3, 1.08, 0.1, false,
                          "share of the dense matrix peak in a tile's main loop, in bursts"},
-    [RG_GEMM_SUSTAINED] = {"sustained_ratio", 0.80, 0.3, 1.0, 0.1, false,
+    [RG_GEMM_SUSTAINED] = {"sustained_ratio", 0.80, 0.3, 1.0, 0.03, false,
                            "the same in runs long enough for the power limit"},
     [RG_GEMM_MEMORY] = {"memory_ratio", 0.85, 0.4, 1.0, 0.1, false,
                         "share of the memory bandwidth that large reads reach"},

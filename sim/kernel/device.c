@@ -101,6 +101,8 @@ static void resolve_group(rg_kernel_device *device, int group, const rg_accel *a
                                       &device->c[group][i], &borrowed);
                 if (!found)
                     continue;
+                if (g == group && (!device->band_from[group] || s == 0))
+                    device->band_from[group] = sources[s];
                 if (g == group && s == 0 && !borrowed)
                     device->origin[group] = RG_KO_OWN;
                 else if (device->origin[group] == RG_KO_START)
@@ -167,9 +169,10 @@ rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
     device->flash = device->options.attention == RG_ATTENTION_FLASH ||
                     (device->options.attention == RG_ATTENTION_AUTO && accel->arch &&
                      strcmp(accel->arch, "ampere") == 0);
-    const rg_accel *machine = load_lender(arena, accel, chosen.machine);
-    const rg_accel *software = load_lender(arena, accel, chosen.software);
-    if (from && !machine)
+    const bool guesses = from && strcmp(from, "start") == 0;
+    const rg_accel *machine = guesses ? NULL : load_lender(arena, accel, chosen.machine);
+    const rg_accel *software = guesses ? NULL : load_lender(arena, accel, chosen.software);
+    if (from && !guesses && !machine)
         return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE,
                        "no hardware file '%s' to take constants from", from);
     for (int g = 0; g < RG_KG_COUNT; g++)

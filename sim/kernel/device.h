@@ -33,6 +33,7 @@ struct rg_kernel_device {
     bool vector_decode;          /* the library falls back to a kernel without matrix units */
     double c[RG_KG_COUNT][RG_KC_MAX];
     rg_kernel_origin origin[RG_KG_COUNT];
+    const rg_accel *band_from[RG_KG_COUNT]; /* whose stored bands hold for a group; NULL: none */
     unsigned serial; /* tells devices apart in per-thread memories of recent shapes */
 };
 

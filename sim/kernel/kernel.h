@@ -35,7 +35,8 @@ typedef struct rg_kernel_options {
     bool no_quantise;    /* dynamic quantisation of X is fused elsewhere and not counted */
     bool core_attention; /* attention alone: RoPE, QKV preparation, cache write are elsewhere */
     rg_attention_library attention;
-    const char *constants_from; /* take all constants from this device's file; NULL: see prepare */
+    const char *constants_from; /* take all constants from this device's file, or "start": the
+                                 * physical guesses; NULL: see rg_kernel_prepare */
 } rg_kernel_options;
 
 typedef struct rg_kernel_device rg_kernel_device; /* constants of one device, resolved */
@@ -58,5 +59,23 @@ typedef struct rg_kernel_time {
 /** Time of ONE operator (op->count is not applied). */
 rg_status rg_kernel_op_time(const rg_kernel_device *device, const rg_op *op, rg_kernel_time *out,
                             rg_err *err);
+
+/** What stored validation says of predictions like one. */
+typedef enum rg_band_basis {
+    RG_BAND_NONE,      /* nothing: the prediction is not validated */
+    RG_BAND_VALIDATED, /* this device, rows that were not fitted */
+    RG_BAND_CARRIED,   /* another device with the same lent constants: not validated on this one */
+} rg_band_basis;
+
+typedef struct rg_band {
+    rg_band_basis basis;
+    double median, p90, bias; /* of |predicted / measured - 1|; bias: median of the signed error */
+    const char *size_class;   /* rows that it was taken over: "m<=16", "len>=1024", "all" */
+} rg_band;
+
+/** The band that covers an operator: of its group and size class, else of its group. Cheap. */
+rg_band rg_kernel_band(const rg_kernel_device *device, const rg_op *op);
+/** The size class under which an operator's errors are kept; static text. */
+const char *rg_kernel_size_class(const rg_op *op);
 
 #endif
