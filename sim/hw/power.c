@@ -5,7 +5,7 @@
 #include <math.h>
 
 const double rg_power_compute_full_ratio = 0.78;
-const double rg_power_memory_ratio = 0.37;
+const double rg_power_memory_ratio = 0.36;
 
 /* Of TDP, where a file gives no idle power. */
 static const double idle_ratio = 0.1;

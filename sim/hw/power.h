@@ -11,18 +11,18 @@
 
 /** How the shares of compute and memory in use make up the dynamic power; see rg_accel_power. */
 extern const double rg_power_compute_full_ratio; /* of peak compute at which TDP is reached: 0.78 */
-extern const double rg_power_memory_ratio; /* of (TDP - idle) at full memory bandwidth: 0.37 */
+extern const double rg_power_memory_ratio; /* of (TDP - idle) at full memory bandwidth: 0.36 */
 
 /** Power of one device.
  *
- *   P = idle + (TDP - idle) min(1, c / 0.78 + 0.37 m)
+ *   P = idle + (TDP - idle) min(1, c / 0.78 + 0.36 m)
  *
  *   c  model or kernel flop/s over the dense peak of the type in use
  *   m  bytes/s moved over the memory bandwidth
  *
  * c: large dense products of random data are capped by power at 0.78 of peak on an H200 (770 to 800
  * of 989 TFLOP/s). m: autoregressive decode, bound by memory, draws up to 300 of 700 W on an H200
- * (arXiv:2605.11999, abstract): (300 - 70) / (700 - 70) = 0.37. Assumed to carry over to other
+ * (arXiv:2605.11999, abstract): (300 - 75) / (700 - 75) = 0.36. Assumed to carry over to other
  * devices. A missing idle power counts as a tenth of TDP. Errors: RG_ERR_MODEL when the file gives
  * no TDP, or a share is negative or no number.
  */
