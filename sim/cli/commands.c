@@ -18,12 +18,14 @@ extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
 extern const rg_command rg_cmd_serve;
 extern const rg_command rg_cmd_show;
+extern const rg_command rg_cmd_train;
 extern const rg_command rg_cmd_validate;
 
 const rg_command *const rg_commands[] = {
     /* answer */
     &rg_cmd_estimate,
     &rg_cmd_roofline,
+    &rg_cmd_train,
     &rg_cmd_coll,
     &rg_cmd_noc,
     &rg_cmd_serve,

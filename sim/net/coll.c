@@ -679,6 +679,8 @@ static const char *unfit(const rg_coll_context *x, const rg_coll_query *q, const
             return "in-switch reduction does all-reduce of floating-point numbers";
         if (!up->in_network_reduction)
             return "the switches of this cluster do not reduce";
+        if (g->local == 1 && !x->cluster->scale_out.in_network_reduction)
+            return "the network between these ranks does not reduce";
         return NULL;
     case RG_ALG_HIERARCHICAL:
         if (!all && !gather)
