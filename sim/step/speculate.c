@@ -1,0 +1,195 @@
+/* step/speculate.c: speculative decoding. */
+// SPDX-License-Identifier: Apache-2.0
+#include "step/speculate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/text.h"
+
+#include "step/inner.h"
+
+static const char *const names[] = {"none", "draft_model", "self", "medusa", "eagle", "mtp", NULL};
+
+const char *rg_speculation_name(rg_speculation kind)
+{
+    return names[kind];
+}
+
+rg_status rg_speculation_parse(const char *name, rg_speculation *out, rg_err *err)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (rg_speculation)i;
+            return RG_OK;
+        }
+    const char *near = rg_text_nearest(name, names);
+    return rg_fail(
+        err, RG_ERR_USAGE, RG_NOWHERE,
+        "speculation '%s' is not known%s%s; none, draft_model, self, medusa, eagle or mtp "
+        "would do",
+        name, near ? ", nearest is " : "", near ? near : "");
+}
+
+static int64_t width_at(const rg_spec *spec, int64_t depth)
+{
+    return spec->width[depth] > 0 ? spec->width[depth] : 1;
+}
+
+int64_t rg_spec_nodes(const rg_spec *spec)
+{
+    int64_t nodes = 0;
+    for (int64_t i = 0; i < spec->depth && spec->kind != RG_SPEC_NONE; i++)
+        nodes += width_at(spec, i);
+    return nodes;
+}
+
+rg_status rg_spec_expected_tokens(const rg_spec *spec, double *out, rg_err *err)
+{
+    *out = 1;
+    if (spec->kind == RG_SPEC_NONE)
+        return RG_OK;
+    if (spec->depth < 1 || spec->depth > RG_SPEC_MOST_DEPTH)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "%lld drafts in a row; 1 to %d would do",
+                       (long long)spec->depth, RG_SPEC_MOST_DEPTH);
+    if (spec->list_count > 0 && spec->list_count < spec->depth)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "acceptance is given for %d positions, but %lld drafts are written",
+                       spec->list_count, (long long)spec->depth);
+    double all = 1;
+    for (int64_t i = 0; i < spec->depth; i++) {
+        const double a = spec->list_count > 0 ? spec->list[i] : spec->acceptance;
+        if (!(a >= 0 && a <= 1))
+            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "acceptance %g is not within 0 to 1", a);
+        const double w = (double)width_at(spec, i);
+        all *= spec->list_count > 0 || w == 1 ? a : 1 - pow(1 - a, w);
+        *out += all;
+    }
+    return RG_OK;
+}
+
+/** Device time of one pass of the draft, with the engine's part left out: it runs in the same step.
+ */
+static rg_status draft_pass(rg_step_context *draft, const rg_pass *pass, double *out, rg_err *err)
+{
+    rg_step_time t;
+    RG_TRY(rg_step_time_of(draft, pass, &t, err));
+    *out = t.compute.v + t.communication.v + t.bubble.v;
+    return RG_OK;
+}
+
+/** Extra heads of Medusa (Cai et al. 2024): a square product with a residual, then a head each. */
+static rg_status medusa_heads(const rg_step_context *x, int64_t heads, int64_t rows, double *out,
+                              rg_err *err)
+{
+    const int64_t tp = x->parallel.tp, h = x->model->hidden;
+    const rg_format *f = &x->formats.head;
+    const rg_op ops[] = {
+        rg_op_make_gemm("medusa_block", rows, h, h, f, x->formats.act, x->formats.act),
+        rg_op_make_gemm("medusa_head", rows, (x->model->vocab + tp - 1) / tp, h, f, x->formats.act,
+                        x->formats.act),
+    };
+    *out = 0;
+    for (int i = 0; i < 2; i++) {
+        rg_kernel_time t;
+        RG_TRY(rg_step_op_time(x, &ops[i], &t, err));
+        *out += (double)heads * t.total.v;
+    }
+    return RG_OK;
+}
+
+static rg_status draft_time(rg_step_context *target, const rg_spec *spec, const rg_pass *decode,
+                            double *out, rg_err *err)
+{
+    *out = 0;
+    if (spec->kind == RG_SPEC_MEDUSA)
+        return medusa_heads(target, spec->depth, decode->decodes, out, err);
+    if (spec->draft == NULL)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "speculation by %s needs a draft to be prepared", names[spec->kind]);
+    for (int64_t i = 0; i < spec->depth; i++) {
+        rg_pass pass = *decode;
+        /* the first pass of a depth starts from one token, later ones from all candidates before */
+        pass.tokens_per_decode = i == 0 ? 1 : width_at(spec, i - 1);
+        double t;
+        RG_TRY(draft_pass(spec->draft, &pass, &t, err));
+        *out += t;
+    }
+    return RG_OK;
+}
+
+rg_status rg_spec_time_of(rg_step_context *target, const rg_spec *spec, const rg_pass *decode,
+                          rg_spec_time *out, rg_err *err)
+{
+    *out = (rg_spec_time){0};
+    rg_pass pass = *decode;
+    pass.tokens_per_decode = 1;
+    rg_step_time t;
+    if (pass.decodes < 1 || pass.chunk_count > 0)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "speculation is about passes in which sequences decode, and nothing else");
+    RG_TRY(rg_step_time_of(target, &pass, &t, err));
+    out->plain = t.total;
+    RG_TRY(rg_spec_expected_tokens(spec, &out->tokens_per_pass, err));
+    double draft = 0;
+    if (spec->kind != RG_SPEC_NONE) {
+        RG_TRY(draft_time(target, spec, &pass, &draft, err));
+        pass.tokens_per_decode = 1 + rg_spec_nodes(spec);
+        RG_TRY(rg_step_time_of(target, &pass, &t, err));
+    }
+    out->draft = RG_S(draft);
+    out->verify = t.total;
+    out->per_token = RG_S((draft + t.total.v) / out->tokens_per_pass);
+    out->speedup = out->plain.v / out->per_token.v;
+    return RG_OK;
+}
+
+rg_status rg_spec_break_even(rg_step_context *target, const rg_spec *spec, double context_tokens,
+                             int64_t most, int64_t *out, rg_err *err)
+{
+    int64_t pays = 0, fails = 0;
+    for (int64_t batch = 1; batch <= most && fails == 0; batch *= 2) {
+        const rg_pass pass = {.decodes = batch,
+                              .decode_kv_tokens = (double)batch * context_tokens,
+                              .decode_kv_max = context_tokens};
+        rg_spec_time t;
+        RG_TRY(rg_spec_time_of(target, spec, &pass, &t, err));
+        if (t.speedup > 1)
+            pays = batch;
+        else
+            fails = batch;
+    }
+    while (fails > 0 && fails - pays > 1) {
+        const int64_t batch = pays + (fails - pays) / 2;
+        const rg_pass pass = {.decodes = batch,
+                              .decode_kv_tokens = (double)batch * context_tokens,
+                              .decode_kv_max = context_tokens};
+        rg_spec_time t;
+        RG_TRY(rg_spec_time_of(target, spec, &pass, &t, err));
+        if (t.speedup > 1)
+            pays = batch;
+        else
+            fails = batch;
+    }
+    *out = fails;
+    return RG_OK;
+}
+
+rg_status rg_spec_first_layers(rg_arena *arena, const rg_model *model, int64_t layers,
+                               rg_model **out, rg_err *err)
+{
+    if (layers < 1 || layers > model->layer_count)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "a draft of %lld layers; '%s' has %lld",
+                       (long long)layers, model->name, (long long)model->layer_count);
+    rg_model *part = RG_NEW(arena, rg_model, 1, err);
+    if (part == NULL)
+        return RG_ERR_LIMIT;
+    *part = *model;
+    part->name = rg_arena_printf(arena, err, "%s, %lld layers", model->name, (long long)layers);
+    if (part->name == NULL)
+        return RG_ERR_LIMIT;
+    part->layer_count = layers;
+    RG_TRY(rg_model_count(part, err));
+    *out = part;
+    return RG_OK;
+}
