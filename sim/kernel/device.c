@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 /* Which fitted devices lend constants to a generation: one for what the machine does, one for what
@@ -49,10 +50,22 @@ static rg_status figure_of(const rg_accel *accel, const rg_figure *figure, const
     return RG_OK;
 }
 
+/* Constants per unit come from SMs that do 4096 flop per clock in 16 bits (H100 whitepaper). A
+ * systolic array counts as so many of them as its flop per clock make: one of 128 x 128 as 8. */
+static const double sm_flop_per_clock = 4096.0;
+
+static void count_arrays_as_units(const rg_accel *accel, rg_kernel_device *device)
+{
+    const rg_peak *peak = rg_accel_peak(accel, RG_BF16);
+    if (accel->systolic_rows.known && peak != NULL)
+        device->units = fmax(1.0, round(peak->rate.value / (sm_flop_per_clock * device->hz)));
+}
+
 static rg_status take_figures(const rg_accel *accel, rg_kernel_device *device, rg_err *err)
 {
     RG_TRY(figure_of(accel, &accel->units, "units.count", &device->units, err));
     RG_TRY(figure_of(accel, &accel->boost_clock, "clocks.boost", &device->hz, err));
+    count_arrays_as_units(accel, device);
     const rg_memory_level *memory = rg_accel_memory(accel), *l2 = rg_accel_level(accel, "l2");
     RG_TRY(figure_of(accel, &memory->bandwidth, "memory bandwidth", &device->memory_rate, err));
     device->l2_bytes = l2 && l2 != memory && l2->capacity.known ? l2->capacity.value : 0.0;
