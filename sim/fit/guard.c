@@ -33,6 +33,7 @@ typedef struct rg_judge {
     rg_shift *shift;
     bool *compared;
     rg_limits *limits;
+    double between_freedom;
     rg_err *err;
 } rg_judge;
 
@@ -263,7 +264,7 @@ static bool rg_modes_match(const rg_side *run, const rg_side *base, double limit
         return false;
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++)
-            if (log(run->mode[i] / base->mode[k]) <= limit)
+            if (fabs(log(run->mode[i] / base->mode[k])) <= limit)
                 return true;
     return false;
 }
@@ -293,7 +294,7 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
         return rg_say(j, v, RG_INCONCLUSIVE, "%.1f %% slower in time but %+.1f %% in cycles",
                       percent, 100 * expm1(cycles));
     }
-    if (rg_modes_match(&v->run, &v->base, limit + 2 * s.error))
+    if (rg_modes_match(&v->run, &v->base, limit + fmin(2 * s.error, 0.02)))
         return rg_say(
             j, v, RG_INCONCLUSIVE,
             "the samples of the %s fall into two groups (%.0f %% are %.1f %% slower), and one "
@@ -311,6 +312,11 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
                       "%.1f %% slower, but the samples spread over %.1f %% (max_noise %.1f %%)",
                       percent, 100 * spread, 100 * j->limits[i].max_noise);
     const bool assumed = v->run.assumed || v->base.assumed;
+    const double wander = fmax(v->run.wander, v->base.wander);
+    if (!(p < j->options->alpha) && wander > limit)
+        return rg_say(j, v, RG_INCONCLUSIVE,
+                      "%.1f %% slower, but the times wander by %.1f %% within the %s", percent,
+                      100 * expm1(wander), v->run.wander >= v->base.wander ? "run" : "baseline");
     if (!(p < j->options->alpha))
         return rg_say(
             j, v, RG_INCONCLUSIVE,
@@ -320,7 +326,7 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
             assumed ? " (assumed, the file gives no spread)" : "", p);
     if (!assumed && v->run.low <= v->base.high)
         return rg_say(j, v, RG_INCONCLUSIVE,
-                      "%.1f %% slower, but the 95 %% intervals of the medians overlap", percent);
+                      "%.1f %% slower, but the 99 %% intervals of the medians overlap", percent);
     return rg_say(j, v, RG_REGRESSED,
                   "%.1f %% slower%s (95 %%: %+.1f to %+.1f %%), tolerance %.1f %%", percent,
                   isnan(cycles) ? "" : ", in cycles as well", 100 * v->change_low,
@@ -332,7 +338,7 @@ static rg_status rg_judge_compared(rg_judge *j, int i, double p_slower, double p
     rg_verdict *v = &j->out->items[i];
     const rg_run_entry *e = j->entry[i];
     const rg_base_entry *b = j->reference[i];
-    rg_shift s = rg_side_shift(&v->base, &v->run, j->out->between);
+    rg_shift s = rg_side_shift(&v->base, &v->run, j->out->between, j->between_freedom);
     v->change = expm1(s.change);
     v->change_low = expm1(s.low);
     v->change_high = expm1(s.high);
@@ -349,6 +355,13 @@ static rg_status rg_judge_compared(rg_judge *j, int i, double p_slower, double p
                       "with --update to hold the gain",
                       -100 * v->change, 100 * v->change_low, 100 * v->change_high);
     const double seen = 3 * s.error;
+    if (v->run.modes > 1 && v->base.modes == 1 && b->side.effective >= 8 &&
+        v->run.mode[1] > v->base.centre * (1 + v->tolerance))
+        return rg_say(
+            j, v, RG_INCONCLUSIVE,
+            "%+.1f %%, but %.0f %% of the samples are %.1f %% slower than the rest, and the "
+            "baseline has no such group",
+            100 * v->change, 100 * v->run.slow_share, 100 * (v->run.mode[1] / v->run.mode[0] - 1));
     if (e->spill_bytes > b->spill_bytes)
         return rg_say(j, v, RG_SAME, "%+.1f %%; spills grew from %.0f to %.0f bytes",
                       100 * v->change, b->spill_bytes, e->spill_bytes);
@@ -521,18 +534,29 @@ static rg_status rg_judge_statistics(rg_judge *j)
     int *order = RG_NEW(j->arena, int, 2 * n + 2, j->err);
     if (p == NULL || order == NULL)
         return RG_ERR_LIMIT;
+    rg_side **sides = RG_NEW(j->arena, rg_side *, n + 1, j->err);
+    if (sides == NULL)
+        return RG_ERR_LIMIT;
+    for (int side = 0; side < 2; side++) { /* run and baseline apart: one may be the noisier */
+        int count = 0;
+        for (int i = 0; i < n; i++)
+            if (j->compared[i])
+                sides[count++] = side == 0 ? &out->items[i].run : &out->items[i].base;
+        RG_TRY(rg_sides_moderate(j->arena, sides, count, j->err));
+    }
     int m = 0;
     for (int i = 0; i < n; i++)
         if (j->compared[i] && !out->items[i].run.assumed && !out->items[i].base.assumed &&
             out->items[i].run.processes < 3 && out->items[i].base.processes < 3)
-            j->shift[m++] = rg_side_shift(&out->items[i].base, &out->items[i].run, 0);
-    out->between = rg_guard_between(j->shift, m, p);
+            j->shift[m++] = rg_side_shift(&out->items[i].base, &out->items[i].run, 0, 1);
+    out->between = rg_guard_between(j->shift, m, &j->between_freedom, p);
     m = 0;
     double *slower = p, *faster = p + n, *adjusted_slower = p + 2 * n, *adjusted_faster = p + 3 * n;
     int *which = order + n;
     for (int i = 0; i < n; i++)
         if (j->compared[i]) {
-            const rg_shift s = rg_side_shift(&out->items[i].base, &out->items[i].run, out->between);
+            const rg_shift s = rg_side_shift(&out->items[i].base, &out->items[i].run, out->between,
+                                             j->between_freedom);
             slower[m] = s.p_slower;
             faster[m] = s.p_faster;
             which[m++] = i;

@@ -89,6 +89,9 @@ static rg_status rg_base_entry_read(rg_node *map, rg_base_entry *e, rg_err *err)
     RG_TRY(rg_map_quantity_or(map, "between", RG_DIM_NONE, NAN, &s->between, err));
     RG_TRY(rg_map_real_or(map, "samples", NAN, &samples, err));
     RG_TRY(rg_map_real_or(map, "effective_samples", samples, &s->effective, err));
+    RG_TRY(rg_map_real_or(map, "correlation", NAN, &s->lag1, err));
+    RG_TRY(rg_map_quantity_or(map, "wander", RG_DIM_NONE, 0, &s->wander, err));
+    s->roaming = s->wander;
     RG_TRY(rg_map_real_or(map, "processes", 1, &processes, err));
     RG_TRY(rg_map_text_or(map, "cache", "", &e->cache, err));
     RG_TRY(rg_base_quantity(map, "clock", RG_DIM_HERTZ, &e->clock_hz, err));
@@ -109,6 +112,7 @@ static rg_status rg_base_entry_read(rg_node *map, rg_base_entry *e, rg_err *err)
         return rg_fail(err, RG_ERR_INPUT, map->pos, "the median of '%s' is not positive",
                        e->kernel);
     s->count = samples;
+    s->time = samples / s->effective;
     s->processes = processes;
     s->assumed = isnan(s->error);
     if (s->assumed)
@@ -329,7 +333,7 @@ static const char *const rg_measured_keys[] = {"rate",
                                                "blocks_per_sm",
                                                "throttled",
                                                "from",
-                                               NULL};
+                                               "correlation", "wander", NULL};
 
 /* The measured lines of one kernel, in a fixed order. */
 static void rg_out_measured(rg_text_out *o, const rg_base_entry *e)
@@ -359,6 +363,9 @@ static void rg_out_measured(rg_text_out *o, const rg_base_entry *e)
         rg_out_number(o, "samples", s->count, 1, "");
         if (s->effective < s->count)
             rg_out_number(o, "effective_samples", s->effective, 1, "");
+        rg_out_number(o, "correlation", s->lag1, 1, "");
+        if (s->wander > 0)
+            rg_out_number(o, "wander", s->wander, 0.01, "%");
         rg_out_number(o, "processes", s->processes, 1, "");
     }
     rg_out_text(o, "cache", e->cache);

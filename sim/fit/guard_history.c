@@ -539,6 +539,8 @@ static void rg_series_side(const rg_history_series *s, const int *at, int n, rg_
     rg_stat_sort(y, (size_t)n);
     const double centre = rg_stat_quantile_sorted(y, (size_t)n, 0.5);
     *side = (rg_side){.usable = true,
+                      .lag1 = NAN,
+                      .time = 1,
                       .centre = exp(centre),
                       .q1 = NAN,
                       .q3 = NAN,
@@ -556,7 +558,7 @@ static void rg_series_side(const rg_history_series *s, const int *at, int n, rg_
         side->error = 1.2 * deviation / sqrt(n);
         side->freedom = n - 1;
     }
-    const double half = gsl_cdf_tdist_Pinv(0.975, side->freedom) * side->error;
+    const double half = gsl_cdf_tdist_Pinv(0.995, side->freedom) * side->error;
     side->low = exp(centre - half);
     side->high = exp(centre + half);
 }

@@ -17,15 +17,19 @@
 typedef struct rg_side {
     bool usable;
     double centre;        /* median */
-    double low, high;     /* about 95 % interval of the median, from order statistics */
+    double low, high;     /* about 99 % interval of the median, from order statistics */
     double q1, q3, least; /* NaN when not known */
     double error;         /* standard error of ln centre, within and between processes as known */
     double freedom;       /* degrees of freedom behind error */
     double count;         /* samples */
+    double time;          /* autocorrelation time, in samples */
     double effective;     /* samples / autocorrelation time */
     double processes;
     double between;    /* deviation between processes, NaN under 3 processes */
     double dispersion; /* (q3 - q1) / centre; NaN when not known */
+    double wander;     /* range of the medians of successive parts; 0 where noise explains it */
+    double roaming;    /* that range whether noise explains it or not */
+    double lag1;       /* correlation of successive samples; NaN when not known */
     bool assumed;      /* the file gives no spread; error is the assumed one */
     int modes;         /* 1, or 2 when the samples fall into two groups */
     double mode[2];    /* median of each group, the faster first */
@@ -44,11 +48,22 @@ typedef struct rg_side {
  */
 rg_status rg_side_of(rg_arena *arena, const rg_run_entry *entry, rg_side *out, rg_err *err);
 
-/** Integrated autocorrelation time of x in order of measurement, at least 1, from the initial
- * positive sequence of the ranks' autocorrelations (Geyer, "Practical Markov chain Monte Carlo",
- * Statistical Science 7(4), 1992, section 3.3), cut where a pair falls under the noise of the
- * estimate. scratch holds n. */
-double rg_stat_autocorrelation_time(const double *x, int n, double *scratch);
+/** Integrated autocorrelation time of x in order of measurement, from the initial positive sequence
+ * of the ranks' autocorrelations (Geyer, "Practical Markov chain Monte Carlo", Statistical Science
+ * 7(4), 1992, section 3.3), ended where a pair falls under the noise of the estimate. It is not cut
+ * at 1, so that its mean over many kernels is fair; 1 for fewer than 8 samples. lag1 gets the
+ * correlation of successive samples. scratch holds n. */
+double rg_stat_autocorrelation_time(const double *x, int n, double *scratch, double *lag1);
+
+/** Kernels measured in one run share much of their noise; use that, where there are 5 or more.
+ * First the autocorrelation time: where a kernel's own is not significant, that of all together
+ * stands. Then wandering: where more than 5 % of the kernels (and 3) wander, each is taken to
+ * wander by what it shows. Then the errors are squeezed towards what the others show, the more the
+ * more alike they are (Smyth, "Linear models and empirical Bayes methods for assessing differential
+ * expression", Statistical Applications in Genetics and Molecular Biology 3(1), 2004, sections 4
+ * and 6.2), with the degrees of freedom that this gains. Sides that wander, have two groups or an
+ * assumed error give nothing to the others and are never made surer. */
+rg_status rg_sides_moderate(rg_arena *arena, rg_side *const *sides, int count, rg_err *err);
 
 /** One-sided tests that b is slower, or faster, than a: t = ln(b/a) / sqrt(ea^2 + eb^2 + between^2
  * for each side of fewer than three processes), with Welch's degrees of freedom. */
@@ -59,7 +74,7 @@ typedef struct rg_shift {
     double p_slower, p_faster;
     double low, high; /* 95 % interval of change */
 } rg_shift;
-rg_shift rg_side_shift(const rg_side *a, const rg_side *b, double between);
+rg_shift rg_side_shift(const rg_side *a, const rg_side *b, double between, double between_freedom);
 
 /** Holm's step-down: adjusted[i] from p[i], m of them ("A simple sequentially rejective multiple
  * test procedure", Scandinavian Journal of Statistics 6, 1979). order needs m ints of scratch. */
@@ -67,8 +82,9 @@ void rg_stat_holm(const double *p, int m, double *adjusted, int *order);
 
 /** Deviation between processes that the unchanged kernels of a pair of runs show: from the shifts
  * to the fast side of zero, so that slowed kernels cannot hide themselves, with kernels that
- * clearly changed cut off. At least RG_GUARD_BETWEEN, at most 0.7 %; the least value when fewer
+ * clearly changed cut off. At least RG_GUARD_BETWEEN, at most 1.5 %; the least value when fewer
  * than 8 shifts tell. */
-double rg_guard_between(const rg_shift *shifts, int count, double *scratch /* [count] */);
+double rg_guard_between(const rg_shift *shifts, int count, double *freedom,
+                        double *scratch /* [count] */);
 
 #endif
