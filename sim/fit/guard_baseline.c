@@ -308,32 +308,14 @@ static void rg_out_cost(rg_text_out *o, const char *key, const rg_base_entry *e,
         rg_out_line(o, "    %s: %.7g %s\n", key, value, unit);
 }
 
-static const char *const rg_measured_keys[] = {"rate",
-                                               "median",
-                                               "interval",
-                                               "q1",
-                                               "q3",
-                                               "min",
-                                               "groups",
-                                               "slow_share",
-                                               "error",
-                                               "between",
-                                               "samples",
-                                               "effective_samples",
-                                               "processes",
-                                               "cache",
-                                               "clock",
-                                               "cycles",
-                                               "flops",
-                                               "model_bytes",
-                                               "dram_bytes",
-                                               "registers",
-                                               "spill_bytes",
-                                               "shared_bytes",
-                                               "blocks_per_sm",
-                                               "throttled",
-                                               "from",
-                                               "correlation", "wander", NULL};
+static const char *const rg_measured_keys[] = {
+    "rate",        "median",       "interval",      "q1",
+    "q3",          "min",          "groups",        "slow_share",
+    "error",       "between",      "samples",       "effective_samples",
+    "processes",   "cache",        "clock",         "cycles",
+    "flops",       "model_bytes",  "dram_bytes",    "registers",
+    "spill_bytes", "shared_bytes", "blocks_per_sm", "throttled",
+    "from",        "correlation",  "wander",        NULL};
 
 /* The measured lines of one kernel, in a fixed order. */
 static void rg_out_measured(rg_text_out *o, const rg_base_entry *e)

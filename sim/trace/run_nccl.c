@@ -145,11 +145,17 @@ static rg_status rg_nccl_row(rg_nccl *s, char **token, int n, rg_pos pos, rg_err
     if (n >= 2 && strlen(token[n - 1]) == 8 && token[n - 1][2] == ':' && strlen(token[n - 2]) == 10)
         n -= 2; /* timestamp */
     const int both = n - 2 * s->half, one = n - s->half;
-    if (!(both >= 3 && both <= 5) && !(one >= 3 && one <= 5)) {
+    int prefix = both >= 3 && both <= 5 ? both : one;
+    for (int i = prefix; i < n && prefix >= 3 && prefix <= 5; i++) {
+        double value;
+        if (!rg_text_to_real(token[i], &value) && strcmp(token[i], "N/A") != 0 &&
+            strstr(token[i], "nan") == NULL && strstr(token[i], "inf") == NULL)
+            prefix = 0; /* cut short, or another rank wrote into the line */
+    }
+    if (prefix < 3 || prefix > 5) {
         s->broken++;
         return RG_OK;
     }
-    const int prefix = both >= 3 && both <= 5 ? both : one;
     const char *redop = prefix >= 4 && isalpha((unsigned char)token[3][0]) ? token[3] : "";
     const char *problem =
         rg_arena_printf(s->r->arena, err, "ranks=%d bytes=%lld%s%s", s->ranks, (long long)bytes,
