@@ -156,6 +156,7 @@ static rg_status prepare(estimate *e, const rg_args *args, rg_err *err)
     RG_TRY(rg_arg_int(args, "batch", 1, 1 << 20, &e->load.batch, err));
     RG_TRY(rg_arg_int(args, "context", 1, 1 << 30, &e->load.context_tokens, err));
     RG_TRY(rg_arg_int(args, "output-tokens", 1, 1 << 24, &e->load.output_tokens, err));
+    RG_TRY(rg_setup_changes(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_machine(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_model(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_arrangement(args, e->report, &e->setup, err));
@@ -284,6 +285,7 @@ static const rg_option options[] = {
     RG_SETUP_FORMATS,
     RG_SETUP_PARALLEL,
     RG_SETUP_KERNEL,
+    RG_SETUP_CHANGES,
     RG_SETUP_ENGINE,
     {NULL, 0, NULL, NULL, NULL, false},
 };

@@ -185,6 +185,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     f->arena = arena;
     f->setup = setup;
     RG_TRY(rg_arg_report(arena, args, 1, &f->report, err));
+    RG_TRY(rg_setup_changes(arena, args, f->report, setup, err));
     RG_TRY(rg_setup_machine(arena, args, f->report, setup, err));
     if (rg_arg_given(args, "model"))
         RG_TRY(add_model(f, args, setup, err));
@@ -228,6 +229,7 @@ static const rg_option options[] = {
     RG_SETUP_FORMATS,
     RG_SETUP_PARALLEL,
     RG_SETUP_KERNEL,
+    RG_SETUP_CHANGES,
     {NULL, 0, NULL, NULL, NULL, false},
 };
 

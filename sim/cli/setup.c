@@ -3,6 +3,30 @@
 
 #include <string.h>
 
+rg_status rg_setup_changes(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
+                           rg_err *err)
+{
+    static const char *const scopes[] = {"hw", "cluster", "model", "engine", NULL};
+    const int count = rg_arg_count(args, "set");
+    rg_override *items = RG_NEW(arena, rg_override, count, err);
+    if (!items)
+        return RG_ERR_LIMIT;
+    for (int i = 0; i < count; i++) {
+        RG_TRY(rg_override_parse(arena, rg_arg_nth(args, "set", i), &items[i], err));
+        const rg_changes one = {&items[i], 1};
+        int scope = 0;
+        while (scopes[scope] && !rg_changes_has(&one, scopes[scope]))
+            scope++;
+        if (!scopes[scope])
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "change '%s' begins with none of hw., cluster., model., engine.",
+                           items[i].path);
+        rg_report_assume(report, "what-if: %s=%s", items[i].path, items[i].value);
+    }
+    out->changes = (rg_changes){items, count};
+    return RG_OK;
+}
+
 rg_status rg_setup_machine(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                            rg_err *err)
 {
@@ -10,7 +34,7 @@ rg_status rg_setup_machine(rg_arena *arena, const rg_args *args, rg_report *repo
     if (!name)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "missing option --hw NAME; 'ridge list hw' names the machines");
-    RG_TRY(rg_cluster_load(arena, name, &out->cluster, err));
+    RG_TRY(rg_cluster_load_changed(arena, name, &out->changes, &out->cluster, err));
     out->accel = out->cluster->accel;
     RG_TRY(rg_report_input(report, "hardware", out->accel->path, err));
     if (out->cluster->path && strcmp(out->cluster->path, out->accel->path) != 0)
@@ -36,7 +60,7 @@ rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report
     if (!name)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "missing option --model NAME; 'ridge list models' names the models");
-    RG_TRY(rg_model_load(arena, name, &out->model, err));
+    RG_TRY(rg_model_load_changed(arena, name, &out->changes, &out->model, err));
     const rg_model *model = out->model;
     if (model->path)
         RG_TRY(rg_report_input(report, "model", model->path, err));
@@ -91,7 +115,7 @@ rg_status rg_setup_engine(rg_arena *arena, const rg_args *args, rg_report *repor
                           rg_err *err)
 {
     const char *name = rg_arg_text(args, "engine");
-    RG_TRY(rg_engine_load(arena, name, &out->engine, err));
+    RG_TRY(rg_engine_load_changed(arena, name, &out->changes, &out->engine, err));
     if (out->kernel.ideal) {
         out->engine.step_overhead_s = 0.0;
         out->engine.per_sequence_s = 0.0;

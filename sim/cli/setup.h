@@ -60,7 +60,14 @@
             false                                                                                  \
     }
 
+#define RG_SETUP_CHANGES                                                                   \
+    {                                                                                      \
+        "set", 0, "PATH=VALUE", NULL,                                                      \
+            "what-if: hw.memory.hbm.bandwidth=x1.5, cluster..., model..., engine...", true \
+    }
+
 typedef struct rg_setup {
+    rg_changes changes;
     rg_cluster *cluster;
     rg_accel *accel;
     rg_model *model;
@@ -70,6 +77,9 @@ typedef struct rg_setup {
     rg_kernel_options kernel;
 } rg_setup;
 
+/** What-if changes: --set. Before the others, which apply them. Each becomes an assumption. */
+rg_status rg_setup_changes(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
+                           rg_err *err);
 /** Machine alone: --hw. */
 rg_status rg_setup_machine(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                            rg_err *err);

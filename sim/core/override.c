@@ -112,3 +112,30 @@ rg_status rg_override_apply(rg_node *root, const rg_override *change, rg_err *er
     }
     return RG_OK;
 }
+
+/* The path behind "<scope>.", NULL when the change is of another scope. */
+static const char *within(const rg_override *change, const char *scope)
+{
+    const size_t length = strlen(scope);
+    return strncmp(change->path, scope, length) == 0 && change->path[length] == '.'
+               ? change->path + length + 1
+               : NULL;
+}
+
+rg_status rg_changes_apply(rg_node *root, const char *scope, const rg_changes *changes, rg_err *err)
+{
+    for (int i = 0; changes && i < changes->count; i++) {
+        const rg_override inner = {within(&changes->items[i], scope), changes->items[i].value};
+        if (inner.path)
+            RG_TRY(rg_override_apply(root, &inner, err));
+    }
+    return RG_OK;
+}
+
+bool rg_changes_has(const rg_changes *changes, const char *scope)
+{
+    for (int i = 0; changes && i < changes->count; i++)
+        if (within(&changes->items[i], scope))
+            return true;
+    return false;
+}

@@ -18,6 +18,17 @@ typedef struct rg_override {
 /** Split "path=value" in place of a copy. RG_ERR_USAGE without '=' or path. */
 rg_status rg_override_parse(rg_arena *arena, const char *text, rg_override *out, rg_err *err);
 
+/** All changes of a run. The first key of a path is its scope: which document it changes. */
+typedef struct rg_changes {
+    const rg_override *items;
+    int count;
+} rg_changes;
+
+/** Apply those changes to root whose path begins with "<scope>.". changes may be NULL. */
+rg_status rg_changes_apply(rg_node *root, const char *scope, const rg_changes *changes,
+                           rg_err *err);
+bool rg_changes_has(const rg_changes *changes, const char *scope);
+
 /** Apply to a tree. RG_ERR_USAGE for a path that is not there (with the nearest key), for a scale
  * of something that is no number, or for a path that ends at a map or list. */
 rg_status rg_override_apply(rg_node *root, const rg_override *change, rg_err *err);

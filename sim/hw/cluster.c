@@ -159,7 +159,8 @@ static rg_status alone(rg_arena *arena, rg_accel *accel, rg_cluster **out, rg_er
 }
 
 /** The usual node of an accelerator, with that very accelerator in it. */
-static rg_status usual_node(rg_arena *arena, rg_accel *accel, rg_cluster **out, rg_err *err)
+static rg_status usual_node(rg_arena *arena, rg_accel *accel, const rg_changes *changes,
+                            rg_cluster **out, rg_err *err)
 {
     if (accel->usual_node == NULL)
         return alone(arena, accel, out, err);
@@ -168,6 +169,7 @@ static rg_status usual_node(rg_arena *arena, rg_accel *accel, rg_cluster **out, 
     RG_TRY(rg_data_find(arena, "hw/nodes", "node", accel->usual_node, &path, err));
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a cluster file", err));
+    RG_TRY(rg_changes_apply(root, "cluster", changes, err));
     rg_map_find(root, "kind");
     return read_cluster(arena, path, root, accel, out, err);
 }
@@ -185,8 +187,24 @@ static rg_status add_price(rg_arena *arena, rg_cluster *cluster, rg_err *err)
     return RG_OK;
 }
 
-rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,
-                          rg_err *err)
+/** The device of a cluster file, when changes touch it; NULL otherwise. */
+static rg_status changed_device(rg_arena *arena, rg_node *root, const rg_changes *changes,
+                                rg_accel **out, rg_err *err)
+{
+    *out = NULL;
+    if (!rg_changes_has(changes, "hw"))
+        return RG_OK;
+    const char *name, *path;
+    rg_node *device;
+    RG_TRY(rg_map_text(root, "device", &name, err));
+    RG_TRY(rg_data_find(arena, "hw", "hardware", name, &path, err));
+    RG_TRY(rg_doc_load(arena, path, &device, err));
+    RG_TRY(rg_changes_apply(device, "hw", changes, err));
+    return rg_accel_read(arena, path, device, out, err);
+}
+
+static rg_status read_changed(rg_arena *arena, const char *path, rg_node *root,
+                              const rg_changes *changes, rg_cluster **out, rg_err *err)
 {
     static const char *const kinds[] = {"cluster", "accelerator", NULL};
     rg_node *node;
@@ -194,21 +212,37 @@ rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_c
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a hardware file", err));
     RG_TRY(rg_map_get(root, "kind", &node, err));
     RG_TRY(rg_node_choice(node, kinds, &kind, err));
-    if (kind == 0)
-        return read_cluster(arena, path, root, NULL, out, err);
     rg_accel *accel;
+    if (kind == 0) {
+        RG_TRY(rg_changes_apply(root, "cluster", changes, err));
+        RG_TRY(changed_device(arena, root, changes, &accel, err));
+        return read_cluster(arena, path, root, accel, out, err);
+    }
+    RG_TRY(rg_changes_apply(root, "hw", changes, err));
     RG_TRY(rg_accel_read(arena, path, root, &accel, err));
-    return usual_node(arena, accel, out, err);
+    return usual_node(arena, accel, changes, out, err);
 }
 
-rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err)
+rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,
+                          rg_err *err)
+{
+    return read_changed(arena, path, root, NULL, out, err);
+}
+
+rg_status rg_cluster_load_changed(rg_arena *arena, const char *name_or_path,
+                                  const rg_changes *changes, rg_cluster **out, rg_err *err)
 {
     const char *path;
     rg_node *root;
     RG_TRY(rg_data_find(arena, "hw/nodes:hw", "hardware", name_or_path, &path, err));
     RG_TRY(rg_doc_load(arena, path, &root, err));
-    RG_TRY(rg_cluster_read(arena, path, root, out, err));
+    RG_TRY(read_changed(arena, path, root, changes, out, err));
     return add_price(arena, *out, err);
+}
+
+rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err)
+{
+    return rg_cluster_load_changed(arena, name_or_path, NULL, out, err);
 }
 
 static rg_status add_known(rg_arena *arena, rg_named_figure *list, int *count, const char *prefix,

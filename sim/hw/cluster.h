@@ -6,6 +6,7 @@
 #ifndef RG_HW_CLUSTER_H
 #define RG_HW_CLUSTER_H
 
+#include "core/override.h"
 #include "hw/accel.h"
 #include "hw/check.h"
 
@@ -57,6 +58,10 @@ typedef struct rg_cluster {
  * node with that accelerator in it, or one device alone when it names none. The price is the least
  * on-demand one in the price file. Errors: as rg_accel_load. */
 rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err);
+/** The same with what-if changes: scope "hw" of the accelerator's file, "cluster" of the node's or
+ * cluster's. changes may be NULL. */
+rg_status rg_cluster_load_changed(rg_arena *arena, const char *name_or_path,
+                                  const rg_changes *changes, rg_cluster **out, rg_err *err);
 
 /** The same from a parsed document of a cluster or an accelerator, without a price. */
 rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,

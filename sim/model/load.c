@@ -58,15 +58,28 @@ rg_status rg_model_load_config(rg_arena *arena, const char *path, const char *fa
     return rg_model_import(arena, config, quant, family, name, out, err);
 }
 
-rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err)
+rg_status rg_model_load_changed(rg_arena *arena, const char *name_or_path,
+                                const rg_changes *changes, rg_model **out, rg_err *err)
 {
     const char *path;
     RG_TRY(rg_data_find(arena, "models", "model", name_or_path, &path, err));
-    if (rg_text_ends_with(path, ".json"))
+    if (rg_text_ends_with(path, ".json")) {
+        if (rg_changes_has(changes, "model"))
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "'%s' is a config.json; 'ridge import' makes a model file of it, which "
+                           "can be changed",
+                           path);
         return rg_model_load_config(arena, path, NULL, out, err);
+    }
     rg_node *root;
     RG_TRY(rg_doc_load(arena, path, &root, err));
+    RG_TRY(rg_changes_apply(root, "model", changes, err));
     RG_TRY(rg_model_read(arena, root, out, err));
     (*out)->path = path;
     return RG_OK;
+}
+
+rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err)
+{
+    return rg_model_load_changed(arena, name_or_path, NULL, out, err);
 }

@@ -13,6 +13,7 @@
 #include "core/arena.h"
 #include "core/doc.h"
 #include "core/dtype.h"
+#include "core/override.h"
 
 typedef enum rg_mixer {
     RG_MIX_NONE,
@@ -115,6 +116,10 @@ typedef struct rg_model {
 /** Load by name ("llama-3.1-70b"), model YAML or config.json. A config.json takes a
  * hf_quant_config.json beside it (or NAME.hf_quant_config.json beside NAME.json) into account. */
 rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err);
+/** The same with what-if changes of scope "model"; a config.json takes none. */
+rg_status rg_model_load_changed(rg_arena *arena, const char *name_or_path,
+                                const rg_changes *changes, rg_model **out, rg_err *err);
+
 /** A config.json, whatever its file is called; family as below. */
 rg_status rg_model_load_config(rg_arena *arena, const char *path, const char *family,
                                rg_model **out, rg_err *err);

@@ -114,15 +114,22 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     return keep_figures(arena, &f, out, err);
 }
 
-rg_status rg_engine_load(rg_arena *arena, const char *name_or_path, rg_engine *out, rg_err *err)
+rg_status rg_engine_load_changed(rg_arena *arena, const char *name_or_path,
+                                 const rg_changes *changes, rg_engine *out, rg_err *err)
 {
     const char *path;
     RG_TRY(rg_data_find(arena, "hw/engines", "engine", name_or_path, &path, err));
     rg_node *root;
     RG_TRY(rg_doc_load(arena, path, &root, err));
+    RG_TRY(rg_changes_apply(root, "engine", changes, err));
     RG_TRY(rg_engine_read(arena, root, out, err));
     out->path = path;
     return RG_OK;
+}
+
+rg_status rg_engine_load(rg_arena *arena, const char *name_or_path, rg_engine *out, rg_err *err)
+{
+    return rg_engine_load_changed(arena, name_or_path, NULL, out, err);
 }
 
 rg_engine rg_engine_ideal(void)

@@ -105,6 +105,10 @@ rg_status rg_step_memory_of(rg_step_context *context, int64_t sequences, double 
 
 /** Engine constants by name ("vllm") or path; YAML under hw/engines. */
 rg_status rg_engine_load(rg_arena *arena, const char *name_or_path, rg_engine *out, rg_err *err);
+/** The same with what-if changes of scope "engine". */
+rg_status rg_engine_load_changed(rg_arena *arena, const char *name_or_path,
+                                 const rg_changes *changes, rg_engine *out, rg_err *err);
+
 /** The same from a document that is read already. */
 rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err *err);
 /** No host work and all of the memory: the bare device. */
