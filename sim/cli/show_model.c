@@ -149,6 +149,12 @@ static rg_status add_memory(const rg_model *m, const rg_show_kv *kv, rg_report *
     rg_report_text(report, "kv_layout", "cache layout", rg_kv_layout_name(kv->layout));
     rg_report_figure(report, "kv_bytes_per_token", "cache a token, all layers",
                      rg_model_kv_bytes_per_token(m, &kv->format, expanded).v, RG_DIM_BYTES);
+    double index = 0;
+    for (int64_t i = 0; i < m->layer_count; i++)
+        index += (double)rg_layer_index_bytes(&m->layers[i]);
+    if (index > 0)
+        rg_report_figure(report, "index_bytes_per_token", "indexer keys a token, beside it", index,
+                         RG_DIM_BYTES);
     if (kv->context_tokens > 0) {
         rg_report_int(report, "context_tokens", "context", (long long)kv->context_tokens);
         rg_report_figure(

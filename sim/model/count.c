@@ -271,6 +271,11 @@ int64_t rg_layer_kv_elements(const rg_layer *l, bool expanded)
     return l->kv_heads * (l->head_dim + rg_layer_v_dim(l));
 }
 
+int64_t rg_layer_index_bytes(const rg_layer *l)
+{
+    return l->index_heads > 0 ? l->index_dim + 4 : 0;
+}
+
 int64_t rg_layer_state_elements(const rg_layer *l)
 {
     if (!rg_layer_has_state(l))
@@ -299,7 +304,7 @@ rg_bytes rg_model_kv_bytes(const rg_model *m, const rg_format *kv, rg_kv_layout 
     const bool expanded = layout == RG_KV_MLA_EXPANDED;
     const bool paged = layout == RG_KV_WINDOW_CAPPED || layout == RG_KV_UNIFORM_PAGE;
     const double page = page_tokens > 0 ? (double)page_tokens : 1.0;
-    double elements = 0;
+    double elements = 0, index = 0;
     for (int64_t i = 0; i < m->layer_count; i++) {
         const rg_layer *l = &m->layers[i];
         double tokens = context;
@@ -308,6 +313,7 @@ rg_bytes rg_model_kv_bytes(const rg_model *m, const rg_format *kv, rg_kv_layout 
         if (paged)
             tokens = ceil(tokens / page) * page;
         elements += tokens * (double)rg_layer_kv_elements(l, expanded);
+        index += tokens * (double)rg_layer_index_bytes(l);
     }
-    return rg_format_bytes(kv, elements);
+    return RG_B(rg_format_bytes(kv, elements).v + index);
 }

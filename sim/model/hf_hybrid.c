@@ -328,9 +328,21 @@ rg_status rg_hf_lightning_layers(rg_hf *hf, rg_err *err)
 /* Nemotron-NAS: what a block keeps is told block by block, so shared sizes may be null. */
 rg_status rg_hf_nas_sizes(rg_hf *hf, rg_err *err)
 {
-    rg_hf_find(hf, "num_key_value_heads_per_layer");
-    if (rg_hf_find(hf, "block_configs") == NULL)
+    if (rg_hf_find(hf, "block_configs|num_key_value_heads_per_layer") == NULL)
         return rg_hf_missing(hf, "block_configs", err);
+    return RG_OK;
+}
+
+/* DeciLM-7B: only the KV heads differ between layers. */
+static rg_status kv_heads_by_layer(rg_hf *hf, rg_node *list, rg_err *err)
+{
+    rg_layer *l = hf->model->layers;
+    for (const rg_node *item = list->first; item != NULL; item = item->next, l++) {
+        RG_TRY(rg_node_int(item, 1, l->heads > 0 ? l->heads : 1, &l->kv_heads, err));
+        if (l->heads % l->kv_heads != 0)
+            return rg_fail(err, RG_ERR_INPUT, item->pos, "'%s' KV heads do not divide %lld",
+                           item->text, (long long)l->heads);
+    }
     return RG_OK;
 }
 
@@ -402,8 +414,11 @@ static rg_status nas_ffn(rg_hf *hf, rg_node *part, rg_layer *l, rg_err *err)
 
 rg_status rg_hf_nas_layers(rg_hf *hf, rg_err *err)
 {
-    rg_node *blocks;
+    rg_node *blocks, *kv_heads;
     RG_TRY(rg_hf_layer_list(hf, "block_configs", &blocks, err));
+    RG_TRY(rg_hf_layer_list(hf, "num_key_value_heads_per_layer", &kv_heads, err));
+    if (blocks == NULL && kv_heads != NULL)
+        return kv_heads_by_layer(hf, kv_heads, err);
     if (blocks == NULL)
         return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf), "'block_configs' is empty");
     if (hf->base.heads == 0)

@@ -331,21 +331,25 @@ static rg_status read_block(rg_hf *hf, rg_node *block, quant *q, rg_err *err)
  * numbers do when they name most of them. */
 static bool leaves_out(const rg_hf *hf, const rg_node *list, const char *part, const char *unless)
 {
-    int64_t numbered = 0, last = -1;
+    enum { MAX_LAYERS = 4096 };
+    bool named[MAX_LAYERS] = {false};
+    int64_t count = 0;
     for (const rg_node *item = list != NULL ? list->first : NULL; item; item = item->next) {
         if (item->text == NULL || strstr(item->text, part) == NULL ||
             (unless != NULL && strstr(item->text, unless) != NULL))
             continue;
-        const char *layers = strstr(item->text, "layers.");
-        if (layers == NULL || layers[7] < '0' || layers[7] > '9')
+        const char *digit = strstr(item->text, "layers.");
+        if (digit == NULL || digit[7] < '0' || digit[7] > '9')
             return true;
-        int64_t index = 0;
-        for (const char *c = layers + 7; *c >= '0' && *c <= '9' && index < 1000000; c++)
-            index = index * 10 + (*c - '0');
-        numbered += index != last;
-        last = index;
+        int index = 0;
+        for (digit += 7; *digit >= '0' && *digit <= '9' && index < MAX_LAYERS; digit++)
+            index = index * 10 + (*digit - '0');
+        if (index < MAX_LAYERS && !named[index]) {
+            named[index] = true;
+            count++;
+        }
     }
-    return numbered * 2 > hf->model->layer_count;
+    return count * 2 > hf->model->layer_count;
 }
 
 static rg_status lay_on_model(rg_hf *hf, const quant *q, rg_err *err)

@@ -154,7 +154,7 @@ static void indexer(builder *b)
     rg_template t = blank(b, RG_TEMPLATE_INDEX, RG_OP_STREAM, "index_scores", RG_ROWS_ATTENTION);
     t.op.u.stream.kernels = 2;
     t.row_flops = 2.0 * (double)(l->index_heads * l->index_dim); /* per pair */
-    t.row_read = (double)l->index_dim;                           /* per token of the span */
+    t.row_read = (double)rg_layer_index_bytes(l);                /* per token of the span */
     t.row_write = 4.0;                                           /* per pair: a score */
     emit(b, &t);
 }

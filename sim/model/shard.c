@@ -124,7 +124,7 @@ rg_bytes rg_shard_kv_bytes_in(const rg_model *m, const rg_formats *f, const rg_s
     const rg_split s = rg_split_of(m, shard);
     const bool paged = layout == RG_KV_WINDOW_CAPPED || layout == RG_KV_UNIFORM_PAGE;
     const double page = f->page_tokens > 0 ? (double)f->page_tokens : 1.0;
-    double elements = 0;
+    double elements = 0, index = 0;
     for (int64_t i = s.first; i < s.first + s.count; i++) {
         const rg_layer *l = &m->layers[i];
         double tokens = context;
@@ -134,8 +134,9 @@ rg_bytes rg_shard_kv_bytes_in(const rg_model *m, const rg_formats *f, const rg_s
         if (paged)
             tokens = ceil(tokens / page) * page;
         elements += tokens * kv_elements(l, &s, layout == RG_KV_MLA_EXPANDED);
+        index += tokens * (double)rg_layer_index_bytes(l);
     }
-    return rg_format_bytes(&f->kv, elements);
+    return RG_B(rg_format_bytes(&f->kv, elements).v + index);
 }
 
 rg_bytes rg_shard_kv_bytes(const rg_model *m, const rg_formats *f, const rg_shard *shard,

@@ -161,12 +161,16 @@ static inline int64_t rg_layer_v_dim(const rg_layer *layer)
 }
 /** Elements that a layer keeps per token: K and V of its heads, or the latent (expanded: K, V). */
 int64_t rg_layer_kv_elements(const rg_layer *layer, bool expanded);
+/** Bytes per token that a sparse indexer keeps beside the cache: a key in FP8 with one fp32 scale.
+ */
+int64_t rg_layer_index_bytes(const rg_layer *layer);
 /** Elements of recurrent state per sequence: SSM or linear state, and the convolution's tail. */
 int64_t rg_layer_state_elements(const rg_layer *layer);
 int64_t rg_layer_conv_elements(const rg_layer *layer);
-/** KV bytes per token of the whole model, all layers, windows not applied. */
+/** KV bytes per token of the whole model, all layers, windows not applied; without indexer keys. */
 rg_bytes rg_model_kv_bytes_per_token(const rg_model *model, const rg_format *kv, bool expanded);
-/** KV bytes of one sequence of so many tokens; page_tokens 0 counts as 1. */
+/** KV bytes of one sequence of so many tokens, indexer keys with them; page_tokens 0 counts as 1.
+ */
 rg_bytes rg_model_kv_bytes(const rg_model *model, const rg_format *kv, rg_kv_layout layout,
                            double context_tokens, int64_t page_tokens);
 
