@@ -72,12 +72,12 @@ typedef struct known_rate {
 } known_rate;
 
 static const known_rate known_rates[] = {
-    {"volta", 1024, 0, 0, 0},           {"ampere", 2048, 0, 2, 0},
-    {"ampere-ga10x", 1024, 0, 2, 0},    {"ada", 1024, 2, 2, 0},
-    {"hopper", 4096, 2, 2, 0},          {"blackwell", 8192, 2, 2, 4},
-    {"blackwell-ultra", 8192, 2, 2, 6}, {"blackwell-rtx", 1024, 2, 2, 4},
-    {"cdna2", 1024, 0, 1, 0},           {"cdna3", 2048, 2, 2, 0},
-    {"cdna4", 4096, 2, 2, 4},
+    {"volta", 1024, 0, 0, 0},         {"turing", 1024, 0, 2, 0},
+    {"ampere", 2048, 0, 2, 0},        {"ampere-ga10x", 1024, 0, 2, 0},
+    {"ada", 1024, 2, 2, 0},           {"hopper", 4096, 2, 2, 0},
+    {"blackwell", 8192, 2, 2, 4},     {"blackwell-ultra", 8192, 2, 2, 6},
+    {"blackwell-rtx", 1024, 2, 2, 4}, {"cdna2", 1024, 0, 1, 0},
+    {"cdna3", 2048, 2, 2, 0},         {"cdna4", 4096, 2, 2, 4},
 };
 
 /** Dense flop per clock and unit that the architecture is known for; 0 when not in the table. */

@@ -1,7 +1,7 @@
 # Hardware files: listed, shown with their sources, checked.
 
 $ ridge list hw -f csv | cut -d, -f1 | grep -c .
-39
+[...]
 $ ridge list hw -f csv | grep '^h200-sxm,'
 h200-sxm,NVIDIA H200 SXM5 141GB,hopper,141000000000,4800000000000,989400000000000,1.9789e+15,700,[...]
 $ ridge list nodes -f csv | grep gb200-nvl72
@@ -35,7 +35,7 @@ $ ridge show hgx-h200 | grep -E 'within|between'
 
 # All that comes with ridge agrees with itself.
 $ ridge check $ROOT/hw/*.yaml $ROOT/hw/nodes/*.yaml | tail -6
-  files            86
+  files            [...]
   figures          [...]
   of them assumed  [...]
   files refused    0
