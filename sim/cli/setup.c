@@ -53,6 +53,57 @@ static rg_status read_format(const rg_args *args, const char *option, rg_format 
     return status;
 }
 
+static void say_source(rg_report *report, const char *what, const char *format, const char *own,
+                       const char *option)
+{
+    rg_report_assume(report, "%s in %s (%s); --%s changes it", what, format,
+                     own ? "the checkpoint's own" : "default", option);
+}
+
+/* Formats by the options, else by the checkpoint, which may store experts and attention otherwise
+ * than the rest. */
+static rg_status choose_formats(const rg_args *args, const rg_model *model, rg_report *report,
+                                rg_formats *f, rg_err *err)
+{
+    rg_format named;
+    const bool weight = rg_arg_given(args, "weight-type"), kv = rg_arg_given(args, "kv-type");
+    if (weight)
+        RG_TRY(read_format(args, "weight-type", &named, err));
+    if (kv)
+        RG_TRY(read_format(args, "kv-type", &named, err));
+    RG_TRY(read_format(args, "act-type", &named, err));
+    RG_TRY(rg_formats_choose(model, weight ? rg_arg_text(args, "weight-type") : NULL,
+                             kv ? rg_arg_text(args, "kv-type") : NULL, rg_dtype_name(named.math), f,
+                             err));
+    if (!weight) {
+        say_source(report, "weights", f->weight.name, model->quantisation, "weight-type");
+        if (f->expert.name[0])
+            say_source(report, "routed experts", f->expert.name, f->expert.name, "weight-type");
+        if (f->mixer.name[0])
+            say_source(report, "attention weights", f->mixer.name, f->mixer.name, "weight-type");
+    }
+    if (!kv)
+        say_source(report, "KV cache", f->kv.name, model->kv_quantisation, "kv-type");
+    return RG_OK;
+}
+
+/* Weights of a type that the device does not multiply are expanded before the product. */
+static void expand_unknown(const rg_accel *accel, rg_formats *f, rg_report *report)
+{
+    rg_format *const formats[] = {&f->weight, &f->expert, &f->mixer};
+    for (int i = 0; accel && i < 3; i++) {
+        rg_format *one = formats[i];
+        if (!one->name[0] || one->weight_only || rg_dtype_bits(one->math) >= 16 ||
+            rg_accel_peak(accel, one->math))
+            continue;
+        one->weight_only = true;
+        if (i == 0)
+            f->math = f->act;
+        rg_report_assume(report, "%s has no %s products: weights in %s are expanded to %s",
+                         accel->name, rg_dtype_name(one->math), one->name, rg_dtype_name(f->act));
+    }
+}
+
 rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                          rg_err *err)
 {
@@ -65,29 +116,11 @@ rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report
     if (model->path)
         RG_TRY(rg_report_input(report, "model", model->path, err));
 
+    RG_TRY(choose_formats(args, model, report, &out->formats, err));
     rg_formats *f = &out->formats;
-    *f = (rg_formats){.fused_attention = !rg_arg_flag(args, "unfused"), .page_tokens = 16};
-    rg_format act;
-    RG_TRY(read_format(args, "act-type", &act, err));
-    f->act = act.math;
-    f->head = act;
-    if (rg_arg_given(args, "weight-type")) {
-        RG_TRY(read_format(args, "weight-type", &f->weight, err));
-    } else {
-        const char *weight = model->quantisation ? model->quantisation : "bf16";
-        RG_TRY(rg_format_parse(weight, RG_NOWHERE, &f->weight, err));
-        rg_report_assume(report, "weights in %s (%s); --weight-type changes it", weight,
-                         model->quantisation ? "the checkpoint's own" : "default");
-    }
-    if (rg_arg_given(args, "kv-type")) {
-        RG_TRY(read_format(args, "kv-type", &f->kv, err));
-    } else {
-        const char *kv = model->kv_quantisation ? model->kv_quantisation : "bf16";
-        RG_TRY(rg_format_parse(kv, RG_NOWHERE, &f->kv, err));
-        rg_report_assume(report, "KV cache in %s (%s); --kv-type changes it", kv,
-                         model->kv_quantisation ? "the checkpoint's own" : "default");
-    }
-    f->math = f->weight.weight_only ? f->act : f->weight.math;
+    f->fused_attention = !rg_arg_flag(args, "unfused");
+    f->page_tokens = 16;
+    expand_unknown(out->accel, f, report);
     RG_TRY(rg_arg_real(args, "moe-skew", 0.0, 4.0, &f->moe_skew, err));
     return RG_OK;
 }

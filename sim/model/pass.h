@@ -39,7 +39,7 @@ typedef struct rg_formats {
                       an fp8 cache; layers in other formats use the type of their format */
     bool fused_attention;
     int64_t page_tokens;
-    double moe_skew;
+    double moe_skew; /* power-law exponent of the expert loads; 0 = even */
 } rg_formats;
 
 /** Formats from a checkpoint and a user's words. weight, kv and act are names or NULL: then weights
