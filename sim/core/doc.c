@@ -336,6 +336,12 @@ static rg_status check_json(rg_arena *arena, const char *name, const char *text,
 rg_status rg_doc_parse(rg_arena *arena, const char *name, const char *text, size_t length,
                        bool json, rg_node **root, rg_err *err)
 {
+    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* editors on Windows write it */
+    const size_t mark = sizeof byte_order_mark - 1;
+    if (length >= mark && memcmp(text, byte_order_mark, mark) == 0) {
+        text += mark;
+        length -= mark;
+    }
     char *file = rg_arena_strdup(arena, name, err);
     char *copy = rg_arena_copy(arena, text, length, err);
     if (!file || !copy)

@@ -181,9 +181,26 @@ static void a_change_scales_or_replaces_one_value(void **state)
     assert_int_equal(rg_override_parse(arena, "x2", &change, &err), RG_ERR_USAGE);
 }
 
+static void a_byte_order_mark_does_no_harm(void **state)
+{
+    (void)state;
+    rg_err err = {0};
+    rg_arena *arena = rg_arena_new(16);
+    for (int json = 0; json < 2; json++) {
+        static const char text[] = "\xef\xbb\xbf{\"a\": \"b\"}\n";
+        rg_node *root;
+        const char *value;
+        assert_ok(rg_doc_parse(arena, "bom", text, sizeof text - 1, json, &root, &err));
+        assert_ok(rg_map_text(root, "a", &value, &err));
+        assert_string_equal(value, "b");
+    }
+    rg_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_byte_order_mark_does_no_harm),
         cmocka_unit_test(values_keep_their_place),
         cmocka_unit_test(an_unknown_key_names_the_nearest),
         cmocka_unit_test(a_missing_key_names_its_map),
