@@ -184,8 +184,6 @@ static void a_change_scales_or_replaces_one_value(void **state)
 static void a_byte_order_mark_does_no_harm(void **state)
 {
     (void)state;
-    rg_err err = {0};
-    rg_arena *arena = rg_arena_new(16);
     for (int json = 0; json < 2; json++) {
         static const char text[] = "\xef\xbb\xbf{\"a\": \"b\"}\n";
         rg_node *root;
@@ -194,7 +192,6 @@ static void a_byte_order_mark_does_no_harm(void **state)
         assert_ok(rg_map_text(root, "a", &value, &err));
         assert_string_equal(value, "b");
     }
-    rg_arena_free(arena);
 }
 
 int main(void)
