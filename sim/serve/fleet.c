@@ -80,6 +80,7 @@ static void open_sequence(rg_fleet *f, rg_replica *r, rg_live *live)
     live->kv.segments = live->segments;
     live->kv.segment_count = q->segment_count;
     live->kv.shareable = q->segment_count > 0;
+    live->shares = live->kv.shareable && r->pool.caching && !r->late_names;
     /* Text that nobody else knows gets a name of its own. */
     uint64_t own = f->seed ^ (0x6f776e00 + (uint64_t)q->index * 0x9e3779b97f4a7c15u);
     live->kv.tail_id = q->output_id ? q->output_id : rg_rng_splitmix(&own);

@@ -7,7 +7,7 @@
 
 enum { MAX_BLOCKS = 1 << 30, FIRST_SIZE = 1 << 12 };
 
-int64_t rg_kv_resident(const rg_kv_rule *rule, int64_t tokens)
+int64_t rg_kv_resident_by_rule(const rg_kv_rule *rule, int64_t tokens)
 {
     int64_t kept = tokens;
     if (rule->window > 0 && kept > rule->window + rule->sinks)

@@ -23,8 +23,13 @@ typedef struct rg_kv_rule {
     double keep_ratio; /* selective caching: share of tokens kept; 0: all */
 } rg_kv_rule;
 
+int64_t rg_kv_resident_by_rule(const rg_kv_rule *rule, int64_t tokens);
 /** Tokens of a sequence of that length which lie in the cache. */
-int64_t rg_kv_resident(const rg_kv_rule *rule, int64_t tokens);
+static inline int64_t rg_kv_resident(const rg_kv_rule *rule, int64_t tokens)
+{
+    return rule->window == 0 && rule->keep_ratio == 0 ? tokens
+                                                      : rg_kv_resident_by_rule(rule, tokens);
+}
 
 /** The blocks of one sequence, and how its text is named. */
 typedef struct rg_kv_seq {

@@ -338,9 +338,9 @@ static double share_of(double part, double whole)
 }
 
 rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
-                              const rg_deployment *deployment, const rg_observer *observer,
-                              uint64_t seed, rg_serve_result *result, rg_replay_errors *out,
-                              rg_err *err)
+                            const rg_deployment *deployment, const rg_observer *observer,
+                            uint64_t seed, rg_serve_result *result, rg_replay_errors *out,
+                            rg_err *err)
 {
     comparison c = {.run = run, .inner = observer};
     const rg_observer watch = {.context = &c,
@@ -354,13 +354,13 @@ rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
     for (int64_t i = 0; i < run->count; i++)
         last = run->measured[i].last_token_s > last ? run->measured[i].last_token_s : last;
     *out = (rg_replay_errors){.ttft_wape = share_of(c.ttft, c.ttft_of),
-                                .tpot_wape = share_of(c.tpot, c.tpot_of),
-                                .e2e_wape = share_of(c.e2e, c.e2e_of),
-                                .ttft_bias = share_of(c.ttft_signed, c.ttft_of),
-                                .tpot_bias = share_of(c.tpot_signed, c.tpot_of),
-                                .e2e_bias = share_of(c.e2e_signed, c.e2e_of),
-                                .makespan = c.last / last - 1,
-                                .requests = c.requests};
+                              .tpot_wape = share_of(c.tpot, c.tpot_of),
+                              .e2e_wape = share_of(c.e2e, c.e2e_of),
+                              .ttft_bias = share_of(c.ttft_signed, c.ttft_of),
+                              .tpot_bias = share_of(c.tpot_signed, c.tpot_of),
+                              .e2e_bias = share_of(c.e2e_signed, c.e2e_of),
+                              .makespan = c.last / last - 1,
+                              .requests = c.requests};
     return RG_OK;
 }
 
@@ -426,9 +426,9 @@ static rg_status golden_section(trial *t, rg_tunable *c, double width, double *l
     return RG_OK;
 }
 
-rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run,
-                          const rg_deployment *deployment, rg_tunable *constants, int count,
-                          rg_replay_errors *best, int *evaluations, rg_err *err)
+rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run, const rg_deployment *deployment,
+                        rg_tunable *constants, int count, rg_replay_errors *best, int *evaluations,
+                        rg_err *err)
 {
     (void)arena;
     trial t = {.run = run, .deployment = deployment};

@@ -39,9 +39,9 @@ typedef struct rg_replay_errors {
 
 /** Replay the run's arrivals and lengths on a deployment and compare. observer may be NULL. */
 rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
-                              const rg_deployment *deployment, const rg_observer *observer,
-                              uint64_t seed, rg_serve_result *result, rg_replay_errors *out,
-                              rg_err *err);
+                            const rg_deployment *deployment, const rg_observer *observer,
+                            uint64_t seed, rg_serve_result *result, rg_replay_errors *out,
+                            rg_err *err);
 
 /** Constants that a fit may move, and how. */
 typedef struct rg_tunable {
@@ -53,8 +53,8 @@ typedef struct rg_tunable {
 
 /** Move the constants one after another (golden section, three rounds) so that the sum of the
  * three weighted errors of the run becomes least. *evaluations counts replays. */
-rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run,
-                          const rg_deployment *deployment, rg_tunable *constants, int count,
-                          rg_replay_errors *best, int *evaluations, rg_err *err);
+rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run, const rg_deployment *deployment,
+                        rg_tunable *constants, int count, rg_replay_errors *best, int *evaluations,
+                        rg_err *err);
 
 #endif

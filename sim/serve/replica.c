@@ -69,6 +69,8 @@ rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules
     RG_TRY(rg_kv_start(&r->pool, arena, rules->blocks, rules->block_tokens, rules->prefix_caching,
                        err));
     r->late_names = rules->policy == RG_POLICY_SGLANG;
+    r->plain = rules->rule.window == 0 && rules->rule.keep_ratio == 0 &&
+               rules->speculation.drafts == 0 && rules->recompute_layers_ratio == 0;
     r->running = RG_NEW(arena, rg_live *, r->room, err);
     r->kept = RG_NEW(arena, rg_kept, r->room, err);
     RG_TRY(start_batch(r, &r->flights[0], err));
@@ -249,7 +251,9 @@ void rg_replica_preempt(rg_replica *r, int position)
     rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
     rg_replica_release(r, live);
     r->load_tokens += live->c;
+    live->peak = live->c > live->peak ? live->c : live->peak;
     live->c = 0;
+    live->plain_until = 0;
     live->state = RG_LIVE_PREEMPTED;
     live->preemptions++;
     r->result->preemptions++;
@@ -264,7 +268,7 @@ void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position)
     live->swapped = live->kv.held;
     r->held_tokens -= rg_kv_resident(&r->rules->rule, live->c);
     rg_kv_release(&r->pool, &live->kv);
-    live->room = 0;
+    live->room = live->plain_until = 0;
     live->state = RG_LIVE_SWAPPED;
     live->preemptions++;
     r->result->preemptions++;
@@ -273,6 +277,15 @@ void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position)
     batch->extra_s += (double)live->swapped * r->pool.block_tokens * r->rules->kv_bytes_per_token /
                       r->rules->host_bytes_per_s;
     rg_queue_push_front(r->arena, &r->swapped, live, &r->failed);
+}
+
+/* Up to where a request that decodes may be handled by rg_replica_decode_run. */
+static void set_plain(const rg_replica *r, rg_live *live)
+{
+    const int32_t last = live->n + live->o - 1;
+    const bool plain =
+        r->plain && live->gs > 0 && !live->shares && live->c == live->n + live->gs - 1;
+    live->plain_until = !plain ? 0 : live->room < last ? live->room : last;
 }
 
 void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k)
@@ -316,15 +329,45 @@ void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k
     r->held_tokens +=
         rg_kv_resident(&r->rules->rule, past + k) - rg_kv_resident(&r->rules->rule, past);
     live->c = (int32_t)(past + k);
-    if (live->c > live->peak)
-        live->peak = live->c;
     if (emits && drafts == 0)
         live->gs++;
-    if (live->kv.shareable && !r->late_names &&
-        live->c / r->pool.block_tokens > live->kv.registered) {
+    set_plain(r, live);
+    if (live->shares && live->c / r->pool.block_tokens > live->kv.registered) {
         const int64_t known = (int64_t)live->n + live->g;
         rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
     }
+}
+
+int64_t rg_replica_decode_run(rg_replica *r, rg_batch *batch, int *i, int64_t budget)
+{
+    const int first = *i;
+    int longest = (int)batch->kv_max;
+    int64_t sum = 0;
+    rg_entry *entry = &batch->entries[batch->count];
+    rg_live *const *at = r->running + first;
+    rg_live *const *const end =
+        r->running + (budget < r->running_count - first ? first + budget : r->running_count);
+    for (; at < end; at++) {
+        rg_live *live = *at;
+        const int32_t past = live->c;
+        if (past >= live->plain_until)
+            break;
+        *entry++ = (rg_entry){live, 1, true, false};
+        sum += past;
+        longest = past > longest ? past : longest;
+        live->c = past + 1;
+        live->gs++;
+    }
+    const int64_t used = at - (r->running + first);
+    *i = first + (int)used;
+    batch->count += (int)used;
+    batch->decodes += used;
+    batch->tokens += used;
+    batch->kv_sum += (double)sum;
+    batch->kv_max = longest;
+    r->load_tokens -= used;
+    r->held_tokens += used;
+    return used;
 }
 
 /* ---- cost of a step */
@@ -499,38 +542,39 @@ static void finish(rg_replica *r, const rg_batch *batch, double time_s)
 
 static void complete(rg_replica *r, const rg_batch *batch, double time_s)
 {
-    double gap = 0;
+    double before = -2; /* last tokens of those counted in `same` */
     int64_t same = 0;
     bool any = false;
-    const bool speculative = r->rules->speculation.drafts > 0;
-    for (int i = 0; i < batch->count; i++) {
-        const rg_entry *e = &batch->entries[i];
+    const bool speculative = r->rules->speculation.drafts > 0, late = r->late_names;
+    const rg_entry *end = batch->entries + batch->count;
+    for (const rg_entry *e = batch->entries; e < end; e++) {
         rg_live *live = e->live;
-        if (r->late_names && live->kv.shareable)
+        if (late && live->kv.shareable)
             rg_kv_register(&r->pool, &live->kv, live->c);
         if (!e->emits)
             continue;
-        if (speculative && live->g > 0) {
-            verified(r, live);
-        } else {
+        if (!speculative)
             live->g++;
-            if (speculative)
-                live->gs = live->g;
+        else if (live->g > 0)
+            verified(r, live);
+        else
+            live->gs = ++live->g;
+        if (live->last_token_s != before) {
+            gap_flush(r, time_s - before, &same);
+            before = live->last_token_s;
         }
-        if (live->last_token_s < 0) {
+        same++;
+        if (before < 0) {
             live->first_token_s = time_s;
-        } else {
-            const double own = time_s - live->last_token_s;
-            if (own != gap)
-                gap_flush(r, gap, &same);
-            gap = own;
-            same++;
+            same = 0;
         }
         live->last_token_s = time_s;
-        live->finished = live->g == live->o;
-        any |= live->finished;
+        if (live->g == live->o) {
+            live->finished = true;
+            any = true;
+        }
     }
-    gap_flush(r, gap, &same);
+    gap_flush(r, time_s - before, &same);
     r->last_emitted = batch->composition;
     if (any)
         finish(r, batch, time_s);
@@ -646,8 +690,7 @@ static bool all_equal(const rg_replica *r)
 
 static void skip_equal(rg_replica *r)
 {
-    if (!r->policy->skippable || r->rules->speculation.drafts > 0 || r->rules->rule.window > 0 ||
-        r->rules->rule.keep_ratio > 0 || r->rules->recompute_layers_ratio > 0)
+    if (!r->policy->skippable || !r->plain)
         return;
     if (r->wake_s < r->until_s)
         r->until_s = r->wake_s;
@@ -689,9 +732,9 @@ static void skip_equal(rg_replica *r)
         for (int i = 0; i < n; i++) {
             rg_live *live = r->running[i];
             live->c += taken;
-            live->peak = live->c > live->peak ? live->c : live->peak;
             live->g += taken;
             live->gs += taken;
+            set_plain(r, live);
             live->last_token_s = token_s;
             if (live->kv.shareable)
                 rg_kv_register(&r->pool, &live->kv,

@@ -13,15 +13,17 @@
 
 typedef struct rg_live rg_live;
 struct rg_live {
-    int32_t n, o;     /* prompt and output tokens */
-    int32_t g, gs;    /* emitted; emitted or in flight */
-    int32_t c;        /* computed, at schedule time */
-    int32_t peak;     /* most ever computed */
-    int32_t room;     /* tokens that its blocks hold */
-    uint8_t state;    /* rg_live_state */
-    uint8_t finished; /* last token is out */
-    uint8_t arrived;  /* KV from elsewhere is here */
-    uint8_t reserved; /* holds a reservation that is not blocks */
+    int32_t n, o;        /* prompt and output tokens */
+    int32_t g, gs;       /* emitted; emitted or in flight */
+    int32_t c;           /* computed, at schedule time */
+    int32_t peak;        /* most ever computed */
+    int32_t room;        /* tokens that its blocks hold */
+    int32_t plain_until; /* decodes below that many computed tokens need no more than counting */
+    uint8_t state;       /* rg_live_state */
+    uint8_t finished;    /* last token is out */
+    uint8_t arrived;     /* KV from elsewhere is here */
+    uint8_t reserved;    /* holds a reservation that is not blocks */
+    uint8_t shares;      /* its blocks get names as they are scheduled */
     double last_token_s;
     rg_kv_seq kv;
     int32_t priority;
@@ -125,7 +127,8 @@ struct rg_replica {
     double token_ratio;   /* SGLang */
     struct rg_kept *kept; /* static batches: memory of members that are done */
     int kept_count;
-    bool late_names;                    /* blocks are named when computed, not when scheduled */
+    bool late_names; /* blocks are named when computed, not when scheduled */
+    bool plain;      /* no windows, drafts, recomputed layers: a decode keeps one token */
     int32_t *bucket_head, *bucket_next; /* event skipping: who needs a block at which step */
     rg_rng rng;
     double born_s, died_s, last_moment_s;
@@ -159,6 +162,9 @@ static inline int64_t rg_replica_blocks(const rg_replica *r, int64_t tokens)
 }
 /** Put work of k tokens for a request into the step; its memory is already there. */
 void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k);
+/** The same for decodes that need no memory, the common case, from position *i of running on while
+ * there are such and budget; tokens of the budget used. */
+int64_t rg_replica_decode_run(rg_replica *r, rg_batch *batch, int *i, int64_t budget);
 /** Hold blocks for so many tokens; false when they do not fit beside `spare` free ones. */
 bool rg_replica_hold(rg_replica *r, rg_live *live, int64_t tokens, int64_t spare);
 /** Move the head of waiting into running. */

@@ -125,6 +125,9 @@ static void build(rg_replica *r, rg_batch *batch, const mixed *how)
     const int64_t spare =
         r->pool.unlimited ? 0 : (int64_t)(rules->watermark_ratio * (double)r->pool.total);
     for (int i = 0; i < r->running_count && budget > 0; i++) {
+        budget -= rg_replica_decode_run(r, batch, &i, budget);
+        if (i >= r->running_count || budget <= 0)
+            break;
         rg_live *live = r->running[i];
         if (!decodes_next(live))
             continue;

@@ -56,6 +56,9 @@ static bool admit_prompts(rg_replica *r, rg_batch *batch, bool padded)
 static void decode_all(rg_replica *r, rg_batch *batch)
 {
     for (int i = 0; i < r->running_count; i++) {
+        rg_replica_decode_run(r, batch, &i, r->running_count);
+        if (i >= r->running_count)
+            break;
         rg_live *live = r->running[i];
         bool gone = false;
         while (!gone && live->c + 1 > live->room &&

@@ -62,6 +62,9 @@ static int64_t running_part(rg_replica *r, rg_batch *batch, int64_t budget)
     const rg_engine_rules *rules = r->rules;
     const int64_t lookahead = rules->speculation.drafts;
     for (int i = 0; i < r->running_count && budget > 0; i++) {
+        budget -= rg_replica_decode_run(r, batch, &i, budget);
+        if (i >= r->running_count || budget <= 0)
+            break;
         rg_live *live = r->running[i];
         if (live->gs == live->o && live->c + 1 >= live->n + live->gs && lookahead == 0)
             continue; /* its last token is in flight */
