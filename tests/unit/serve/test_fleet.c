@@ -1,0 +1,228 @@
+/* Several replicas: routers, split pools, replicas that come and go. */
+// SPDX-License-Identifier: Apache-2.0
+#include "unit.h"
+
+#include "serve/serve.h"
+
+static rg_arena *arena;
+static rg_err err;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = rg_arena_new(1024);
+    err = (rg_err){0};
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rg_arena_free(arena);
+    return 0;
+}
+
+/* 10 ms + 50 us a prompt token + 0.1 ms a decode. */
+static rg_seconds linear_time(void *context, const rg_pass *pass)
+{
+    (void)context;
+    double t = 0.01 + 1e-4 * (double)pass->decodes;
+    for (int i = 0; i < pass->chunk_count; i++)
+        t += 5e-5 * (double)pass->chunks[i].new_tokens;
+    return RG_S(t);
+}
+
+static rg_deployment deployment(int64_t replicas, rg_router router)
+{
+    rg_deployment d = {.rules = rg_engine_rules_default(RG_POLICY_VLLM1),
+                       .constants = {.kernel_scale = 1},
+                       .step = {linear_time, NULL, false},
+                       .replicas = replicas,
+                       .router = router,
+                       .devices_per_replica = 1,
+                       .devices_per_prefill_replica = 1};
+    d.rules.blocks = 4000;
+    d.rules.kv_bytes_per_token = 131072;
+    return d;
+}
+
+static rg_synth_spec load(int64_t requests, double rate)
+{
+    return (rg_synth_spec){
+        .requests = requests,
+        .arrivals = {.kind = RG_ARRIVE_POISSON, .rate_per_s = rate},
+        .prompt = {.kind = RG_LENGTH_LOGNORMAL, .mean = 600, .cv = 1, .least = 8, .most = 4000},
+        .output = {.kind = RG_LENGTH_LOGNORMAL, .mean = 100, .cv = 1, .least = 1, .most = 500},
+        .seed = 4};
+}
+
+static rg_serve_result run(const rg_deployment *d, const rg_synth_spec *spec,
+                           const rg_observer *observer)
+{
+    rg_requests *stream;
+    rg_serve_result result;
+    assert_ok(rg_requests_synth(arena, spec, &stream, &err));
+    assert_ok(rg_serve_run(arena, d, stream, NULL, observer, 1, &result, &err));
+    assert_int_equal(result.finished, spec->requests);
+    return result;
+}
+
+typedef struct counts {
+    int64_t of[8];
+    int64_t session_replica[400];
+    int64_t moved;
+    double end_s[8];
+} counts;
+
+static void count(void *context, const rg_served *s)
+{
+    counts *c = context;
+    c->of[s->replica]++;
+}
+
+static void round_robin_gives_each_its_turn(void **state)
+{
+    (void)state;
+    counts c = {0};
+    const rg_observer o = {.context = &c, .served = count};
+    const rg_synth_spec spec = load(300, 20);
+    const rg_deployment d = deployment(3, RG_ROUTE_ROUND_ROBIN);
+    run(&d, &spec, &o);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(c.of[i], 100);
+}
+
+static void least_loaded_waits_less_than_round_robin(void **state)
+{
+    (void)state;
+    const rg_synth_spec spec = load(3000, 55);
+    rg_deployment d = deployment(4, RG_ROUTE_ROUND_ROBIN);
+    d.rules.max_sequences = 16;
+    rg_serve_result turn = run(&d, &spec, NULL);
+    d.router = RG_ROUTE_LEAST_LOADED;
+    rg_serve_result least = run(&d, &spec, NULL);
+    assert_true(rg_sample_summarise(&least.ttft).mean < rg_sample_summarise(&turn.ttft).mean);
+}
+
+/* Sessions whose turns share text find it where they were before. */
+static void session_and_prefix_routers_find_more_in_the_cache(void **state)
+{
+    (void)state;
+    rg_synth_spec spec = load(1200, 6);
+    spec.prompt.most = 800;
+    spec.sessions = (rg_session_spec){.turns = 4, .think_s = 1};
+    rg_deployment d = deployment(4, RG_ROUTE_ROUND_ROBIN);
+    const int64_t turn = run(&d, &spec, NULL).hit_tokens;
+    d.router = RG_ROUTE_SESSION;
+    const int64_t session = run(&d, &spec, NULL).hit_tokens;
+    d.router = RG_ROUTE_PREFIX;
+    const int64_t prefix = run(&d, &spec, NULL).hit_tokens;
+    assert_true(session > 2 * turn);
+    assert_true(prefix > 2 * turn);
+}
+
+/* One request: prefill step of 0.01 + 1000 x 5e-5 = 0.06 s gives the first token. KV of 1000 tokens
+ * x 131,072 B at 1 GB/s is 0.131072 s; latency 1 ms. Then 9 decode steps of 10.1 ms. */
+static void split_pools_send_kv_before_they_decode(void **state)
+{
+    (void)state;
+    const rg_synth_spec spec = {.requests = 1,
+                                .arrivals = {.kind = RG_ARRIVE_AT_ONCE},
+                                .prompt = {.kind = RG_LENGTH_FIXED, .mean = 1000},
+                                .output = {.kind = RG_LENGTH_FIXED, .mean = 10}};
+    rg_deployment d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.prefill_replicas = 1;
+    d.prefill_rules = d.rules;
+    d.prefill_step = d.step;
+    d.transfer_bytes_per_s = 1e9;
+    d.transfer_latency_s = 1e-3;
+    d.layers = 32;
+    rg_serve_result r = run(&d, &spec, NULL);
+    assert_close(r.ttft.sum, 0.06, 1e-9);
+    assert_close(r.transfer_bytes, 131072e3, 1e-12);
+    assert_close(r.e2e.sum, 0.06 + 0.131072 + 0.001 + 9 * 0.0101, 1e-9);
+    /* Sent layer by layer, 0.06 s are hidden behind the prefill. */
+    d.transfer_overlap = true;
+    r = run(&d, &spec, NULL);
+    assert_close(r.e2e.sum, 0.06 + 0.071072 + 0.001 + 9 * 0.0101, 1e-9);
+    /* On a fast link the last layer remains. */
+    d.transfer_bytes_per_s = 1e11;
+    r = run(&d, &spec, NULL);
+    assert_close(r.e2e.sum, 0.06 + 131072e3 / 1e11 / 32 + 0.001 + 9 * 0.0101, 1e-9);
+}
+
+/* Decodes are no longer held up by prompts, so gaps between tokens are even. */
+static void split_pools_keep_gaps_between_tokens_even(void **state)
+{
+    (void)state;
+    const rg_synth_spec spec = load(1500, 14);
+    rg_deployment d = deployment(2, RG_ROUTE_LEAST_LOADED);
+    rg_serve_result mixed = run(&d, &spec, NULL);
+    d.replicas = 1;
+    d.prefill_replicas = 1;
+    d.prefill_rules = d.rules;
+    d.prefill_step = d.step;
+    d.transfer_bytes_per_s = 50e9;
+    d.layers = 32;
+    rg_serve_result split = run(&d, &spec, NULL);
+    assert_int_equal(split.transfers, 1500);
+    assert_true(rg_sample_summarise(&split.gap).p90 < rg_sample_summarise(&mixed.gap).p90);
+    assert_int_equal(split.output_tokens, mixed.output_tokens);
+}
+
+static void replicas_come_with_load_and_go_without(void **state)
+{
+    (void)state;
+    rg_synth_spec spec = load(4000, 40);
+    rg_deployment d = deployment(1, RG_ROUTE_LEAST_LOADED);
+    d.rules.max_sequences = 32;
+    rg_serve_result fixed = run(&d, &spec, NULL);
+    d.autoscale = (rg_autoscale){.on = true,
+                                 .least = 1,
+                                 .most = 6,
+                                 .target_waiting = 4,
+                                 .idle_waiting = 0.5,
+                                 .start_s = 5,
+                                 .interval_s = 2};
+    rg_serve_result scaled = run(&d, &spec, NULL);
+    assert_true(scaled.most_replicas > 1 && scaled.most_replicas <= 6);
+    assert_true(rg_sample_summarise(&scaled.ttft).mean < rg_sample_summarise(&fixed.ttft).mean / 2);
+    /* Replicas exist only while they are wanted. */
+    assert_true(scaled.replica_s < 6 * scaled.makespan_s);
+}
+
+static void contradictions_are_refused(void **state)
+{
+    (void)state;
+    rg_requests *stream;
+    rg_serve_result result;
+    const rg_synth_spec spec = load(10, 1);
+    assert_ok(rg_requests_synth(arena, &spec, &stream, &err));
+    rg_deployment d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.rules.speculation.drafts = 3;
+    assert_int_equal(rg_serve_run(arena, &d, stream, NULL, NULL, 1, &result, &err), RG_ERR_USAGE);
+    err = (rg_err){0};
+    d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.rules.rule.window = 100;
+    assert_int_equal(rg_serve_run(arena, &d, stream, NULL, NULL, 1, &result, &err), RG_ERR_USAGE);
+    err = (rg_err){0};
+    d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.rules.policy = RG_POLICY_ORCA;
+    assert_int_equal(rg_serve_run(arena, &d, stream, NULL, NULL, 1, &result, &err), RG_ERR_USAGE);
+    assert_non_null(strstr(err.text, "'orca'"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(round_robin_gives_each_its_turn),
+        TEST(least_loaded_waits_less_than_round_robin),
+        TEST(session_and_prefix_routers_find_more_in_the_cache),
+        TEST(split_pools_send_kv_before_they_decode),
+        TEST(split_pools_keep_gaps_between_tokens_even),
+        TEST(replicas_come_with_load_and_go_without),
+        TEST(contradictions_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
