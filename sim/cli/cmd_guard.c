@@ -438,7 +438,7 @@ static rg_status rg_guard_rerun(rg_guard_job *j)
 static void rg_percent(double ratio, char *out, size_t size)
 {
     if (isfinite(ratio))
-        snprintf(out, size, "%+.1f %%", 100 * ratio);
+        snprintf(out, size, "%+.1f %%", fabs(ratio) < 5e-4 ? 0 : 100 * ratio);
     else
         snprintf(out, size, "-");
 }

@@ -76,6 +76,12 @@ static rg_status rg_warn(rg_judge *j, const char *format, ...)
     return RG_OK;
 }
 
+/* In per cent, without a minus before a zero. */
+static double rg_shown(double ratio)
+{
+    return fabs(ratio) < 5e-4 ? 0 : 100 * ratio;
+}
+
 /* Limits ----------------------------------------------------------------------------------------
  */
 
@@ -364,12 +370,12 @@ static rg_status rg_judge_compared(rg_judge *j, int i, double p_slower, double p
             100 * v->change, 100 * v->run.slow_share, 100 * (v->run.mode[1] / v->run.mode[0] - 1));
     if (e->spill_bytes > b->spill_bytes)
         return rg_say(j, v, RG_SAME, "%+.1f %%; spills grew from %.0f to %.0f bytes",
-                      100 * v->change, b->spill_bytes, e->spill_bytes);
+                      rg_shown(v->change), b->spill_bytes, e->spill_bytes);
     if (e->dram_bytes > 1.03 * b->dram_bytes)
-        return rg_say(j, v, RG_SAME, "%+.1f %%; DRAM bytes grew by %.1f %%", 100 * v->change,
+        return rg_say(j, v, RG_SAME, "%+.1f %%; DRAM bytes grew by %.1f %%", rg_shown(v->change),
                       100 * (e->dram_bytes / b->dram_bytes - 1));
-    return rg_say(j, v, RG_SAME, "%+.1f %%, changes under %.1f %% cannot be seen", 100 * v->change,
-                  100 * fmax(v->tolerance, seen));
+    return rg_say(j, v, RG_SAME, "%+.1f %%, changes under %.1f %% cannot be seen",
+                  rg_shown(v->change), 100 * fmax(v->tolerance, seen));
 }
 
 static rg_status rg_judge_floor(rg_judge *j, int i)

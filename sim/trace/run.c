@@ -434,8 +434,8 @@ rg_status rg_run_merge(rg_arena *arena, rg_run *run, const rg_run *other, rg_err
     const rg_pos pos = {other->path, 1, 0};
     if (strcmp(run->tool, other->tool) != 0)
         return rg_fail(err, RG_ERR_INPUT, pos,
-                       "'%s' measured by '%s' cannot repeat a run measured by '%s'", other->path,
-                       other->tool, run->tool);
+                       "a run measured by '%s' cannot repeat one measured by '%s'", other->tool,
+                       run->tool);
     if (strcmp(run->device, other->device) != 0)
         return rg_fail(err, RG_ERR_INPUT, pos,
                        "measured on '%s', but the first run on '%s'; repeats come from one device",
