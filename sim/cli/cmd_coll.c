@@ -421,6 +421,8 @@ static rg_status read_query(job *j, rg_err *err)
     RG_TRY(rg_arg_choice(j->args, "library", libraries, &choice, err));
     j->base.library = (rg_coll_library)choice;
     RG_TRY(rg_arg_int(j->args, "stride", 1, 1 << 20, &j->base.stride, err));
+    if (rg_arg_given(j->args, "ranks-per-node"))
+        RG_TRY(rg_arg_int(j->args, "ranks-per-node", 1, 65536, &j->base.local, err));
     RG_TRY(rg_arg_real(j->args, "imbalance", 1, 1e6, &j->base.imbalance, err));
     j->base.integer = rg_arg_flag(j->args, "integer");
     return RG_OK;
@@ -431,6 +433,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     job j = {.arena = arena, .args = args};
     RG_TRY(rg_arg_report(arena, args, 1, &j.report, err));
     RG_TRY(rg_setup_machine(arena, args, j.report, &j.setup, err));
+    if (rg_arg_given(args, "nodes"))
+        RG_TRY(rg_arg_int(args, "nodes", 1, 65536, &j.setup.cluster->nodes, err));
     RG_TRY(read_query(&j, err));
     RG_TRY(rg_coll_prepare(arena, j.setup.cluster, NULL, &j.links, err));
     j.points = RG_NEW(arena, point, MOST_POINTS, err);
@@ -459,6 +463,8 @@ static const rg_option options[] = {
      "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce, send_recv", true},
     {"ranks", 'n', "N,N,...", NULL, "ranks of the group [one scale-up domain]", false},
     {"stride", 0, "N", "1", "device numbers between neighbours of the group", false},
+    {"ranks-per-node", 0, "N", NULL, "most ranks in one scale-up domain [as many as fit]", false},
+    {"nodes", 0, "N", NULL, "nodes of the cluster, in place of what its file says", false},
     {"bytes", 0, "SIZE", NULL, "a message size, instead of a sweep", true},
     {"from", 'b', "SIZE", "1 KiB", "first size of the sweep", false},
     {"to", 'e', "SIZE", "1 GiB", "last size of the sweep", false},

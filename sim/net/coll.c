@@ -207,8 +207,15 @@ rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "a message of %g bytes", q->bytes.v);
     int64_t local = x->domain / g->stride;
     local = local < 1 ? 1 : local;
+    if (q->local > 0 && q->local < local)
+        local = q->local;
     g->local = local < q->ranks ? local : q->ranks;
     g->domains = (q->ranks + g->local - 1) / g->local;
+    if (g->domains > (x->devices + x->domain - 1) / x->domain)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "%lld ranks, %lld in a domain, need %lld domains; '%s' has %lld",
+                       (long long)q->ranks, (long long)g->local, (long long)g->domains,
+                       x->cluster->name, (long long)((x->devices + x->domain - 1) / x->domain));
     const bool ideal = x->ideal;
     if (g->local > 1)
         ring_rate(x, g, ideal ? 1 : x->c.simple_ratio);
@@ -285,15 +292,19 @@ static rg_status ideal_time(const rg_coll_context *x, const rg_coll_query *q,
         transfer = sent / g->path_rate;
         break;
     case RG_ALG_TREE: {
-        /* Two trees of half the data each; up and down overlap in pieces: every rank passes on its
-         * half twice in each direction, so S in all for all-reduce, S/2 + S/2 for the others. */
-        const double levels = ceil(log2((double)g->domains)) + (g->local > 1 ? 1 : 0);
-        const double chain = (double)(g->local - 1);
-        const double ways = reduce_all ? 2 : 1;
-        steps = ways * (ceil(log2((double)g->domains)) + chain);
-        latency = ways * (ceil(log2((double)g->domains)) * x->net_latency + chain * x->up_latency);
-        sent = reduce_all ? 2 * S : S;
-        transfer = levels > 0 ? sent / g->path_rate : 0;
+        /* Two trees of half the data each, so that every domain is inside one and a leaf of the
+         * other: 2 (m - 1) edges carry S/2 up (and down) among m domains. Within a domain the data
+         * passes along a chain, up and down. */
+        const double depth = ceil(log2((double)g->domains)), m = (double)g->domains;
+        const double chain = (double)(g->local - 1), ways = reduce_all ? 2 : 1;
+        steps = ways * (depth + chain);
+        latency = ways * (depth * x->net_latency + chain * x->up_latency);
+        const double within = g->local > 1 ? ways * S / g->ring_rate : 0;
+        const double beyond =
+            g->domains > 1 ? ways * (m - 1) / m * S / ((double)g->local * g->net_rate) : 0;
+        sent = g->local > 1 ? ways * S : ways * (m - 1) / m * S;
+        transfer = fmax(within, beyond);
+        limit = beyond > within ? RG_LIMIT_NETWORK : g->ring_limit;
         break;
     }
     case RG_ALG_HALVING_DOUBLING: {
@@ -424,18 +435,20 @@ typedef struct timing {
     rg_coll_limit limit;
 } timing;
 
-static timing ring_ll(const rg_coll_context *x, const rg_coll_group *g, double steps,
+static timing ring_ll(const rg_coll_context *x, const rg_coll_group *g, rg_coll_op op, double steps,
                       double between, double bytes, double S)
 {
     const rg_coll_constants *c = &x->c;
+    const bool gather = op == RG_COLL_ALL_GATHER || op == RG_COLL_REDUCE_SCATTER;
+    const double hop = gather ? c->gather_hop_us : c->hop_us;
     const double local_part = S / (double)g->ranks;
     const double ratio = c->wide_bytes / fmax(S, 1);
     const double wide = 1e-6 * (c->wide_base_us + c->wide_hop_us * steps) / (1 + ratio * ratio);
     const double latency =
-        1e-6 * (c->base_us + (steps - between) * c->hop_us + between * c->net_ll_us) + wide;
+        1e-6 * (c->base_us + (steps - between) * hop + between * c->net_ll_us) + wide;
     double rate = c->ll_wire_ratio * g->path_rate;
     if (g->domains > 1)
-        rate = fmin(rate, 0.5 * g->path_rate); /* flags take half of the network's wire */
+        rate = fmin(rate, 1e9 * c->net_ll_gbs * (double)g->local);
     rate = fmin(rate, c->ll_ratio * x->ll_rate);
     const double transfer = (bytes + local_part) / rate;
     return (timing){latency + transfer, latency,
@@ -446,8 +459,9 @@ static timing ring_ll128(const rg_coll_context *x, const rg_coll_group *g, doubl
                          double between, double bytes)
 {
     const rg_coll_constants *c = &x->c;
-    const double latency = 1e-6 * (c->base_us + c->ll128_base_us +
-                                   (steps - between) * c->ll128_hop_us + between * c->net_ll128_us);
+    const double latency =
+        1e-6 * (c->base_us + c->ll128_base_us + (steps - between) * c->ll128_hop_us +
+                between * c->net_simple_us);
     const double transfer = bytes / (c->ll128_ratio * g->path_rate);
     return (timing){power_sum(latency, transfer, c->overlap_power), latency,
                     latency > transfer ? RG_LIMIT_LATENCY : g->path_limit};
@@ -496,7 +510,7 @@ static timing ring_time(const rg_coll_context *x, const rg_coll_query *q, const 
         *protocol = tuner_pick(x, steps, bytes);
     switch (*protocol) {
     case RG_PROTO_LL:
-        return ring_ll(x, g, steps, between, bytes, q->bytes.v);
+        return ring_ll(x, g, q->op, steps, between, bytes, q->bytes.v);
     case RG_PROTO_LL128:
         return ring_ll128(x, g, steps, between, bytes);
     case RG_PROTO_SIMPLE:
@@ -504,9 +518,9 @@ static timing ring_time(const rg_coll_context *x, const rg_coll_query *q, const 
     default:
         break;
     }
-    timing best = ring_ll(x, g, steps, between, bytes, q->bytes.v);
+    timing best = ring_ll(x, g, q->op, steps, between, bytes, q->bytes.v);
     *protocol = RG_PROTO_LL;
-    if (!pcie) {
+    if (!pcie && g->domains == 1) {
         const timing t = ring_ll128(x, g, steps, between, bytes);
         if (t.time < best.time) {
             best = t;
@@ -529,17 +543,24 @@ static timing tree_time(const rg_coll_context *x, const rg_coll_query *q, const 
     const double ways = q->op == RG_COLL_ALL_REDUCE ? 2 : 1, S = q->bytes.v;
     const double levels = ceil(log2((double)g->domains)), chain = (double)(g->local - 1);
     const double ll_latency =
-        1e-6 * (c->base_us + ways * (levels * c->net_tree_us * 0.6 + chain * c->hop_us));
+        1e-6 * (c->base_us + ways * (levels * c->net_tree_us + chain * c->hop_us));
     const double latency = 1e-6 * (c->base_us + c->simple_base_us +
                                    ways * (levels * c->net_simple_us + chain * c->simple_hop_us));
-    const double rate = 0.92 * g->path_rate;
-    const double ll = ll_latency + ways * S / fmin(0.5 * rate, c->ll_ratio * x->ll_rate);
-    const double simple = power_sum(latency, ways * S / rate, c->overlap_power);
+    const double m = (double)g->domains;
+    const double beyond =
+        g->domains > 1 ? ways * (m - 1) / m * S / ((double)g->local * g->net_rate) : 0;
+    const double within = g->local > 1 ? ways * S / (0.92 * g->ring_rate) : 0;
+    const rg_coll_limit limit = beyond > within ? RG_LIMIT_NETWORK : g->ring_limit;
+    const double wire = fmax(within, beyond);
+    const double ll_beyond = beyond * g->net_rate / (1e9 * c->net_ll_gbs);
+    const double ll =
+        ll_latency + fmax(fmax(2 * within, ll_beyond), ways * S / (c->ll_ratio * x->ll_rate));
+    const double simple = power_sum(latency, wire, c->overlap_power);
     if (*protocol == RG_PROTO_AUTO || *protocol == RG_PROTO_LL128)
         *protocol = ll <= simple ? RG_PROTO_LL : RG_PROTO_SIMPLE;
     if (*protocol == RG_PROTO_LL)
-        return (timing){ll, ll_latency, 2 * ll_latency > ll ? RG_LIMIT_LATENCY : g->path_limit};
-    return (timing){simple, latency, 2 * latency > simple ? RG_LIMIT_LATENCY : g->path_limit};
+        return (timing){ll, ll_latency, 2 * ll_latency > ll ? RG_LIMIT_LATENCY : limit};
+    return (timing){simple, latency, 2 * latency > simple ? RG_LIMIT_LATENCY : limit};
 }
 
 /** In-switch reduction: NVLS in the domain; between domains a tree or SHARP of what each rank owns.

@@ -71,6 +71,7 @@ typedef struct rg_coll_query {
     rg_coll_library library;
     int64_t ranks;
     int64_t stride; /* device numbers between neighbours of the group; 0 counts as 1 */
+    int64_t local;  /* most ranks in one domain; 0: as many as the stride lets fit */
     rg_bytes bytes;
     bool integer;     /* a type that switches do not add up (int8) */
     double imbalance; /* all-to-all: bytes of the busiest rank over the mean; below 1 counts as 1 */
@@ -107,6 +108,7 @@ typedef struct rg_coll_result {
 typedef struct rg_coll_constants {
     double base_us;                   /* software floor of one call */
     double hop_us;                    /* one LL step to a neighbour */
+    double gather_hop_us;             /* the same in all-gather and reduce-scatter */
     double wide_base_us, wide_hop_us; /* added when many channels take part */
     double wide_bytes;                /* size at which half of that is added */
     double ll_ratio;                  /* reached, of the library's table rate for LL */
@@ -124,7 +126,8 @@ typedef struct rg_coll_constants {
     double graph_saves_us;             /* of a library call inside a captured graph */
     double switch_ratio, socket_ratio; /* PCIe: of an uplink's rate, staged copies counted */
     double socket_crossings;           /* ring hops over a socket link in one direction */
-    double net_ll_us, net_ll128_us, net_simple_us, net_tree_us, net_ratio; /* between domains */
+    double net_ll_us, net_simple_us, net_tree_us; /* one step between domains */
+    double net_ll_gbs, net_ratio;                 /* LL over one port; reached share of a port */
 } rg_coll_constants;
 
 typedef struct rg_coll_constant {

@@ -20,6 +20,7 @@
 static const rg_coll_constant table[] = {
     ROW(base_us, 0.5, 50, "software floor of one call"),
     ROW(hop_us, 0.1, 10, "one LL step to a neighbour"),
+    ROW(gather_hop_us, 0.1, 10, "the same in all-gather and reduce-scatter"),
     ROW(wide_base_us, 0, 20, "added once many channels take part"),
     ROW(wide_hop_us, 0, 2, "the same, for each step"),
     ROW(wide_bytes, 256, 1e6, "bytes at which half of that is added"),
@@ -58,9 +59,9 @@ static const rg_coll_constant table[] = {
     ROW(socket_ratio, 0.02, 1, "reached share of a link between sockets"),
     ROW(socket_crossings, 1, 16, "ring hops over a socket link, one direction"),
     ROW(net_ll_us, 0.5, 50, "one LL step over the network"),
-    ROW(net_ll128_us, 0.5, 50, "one LL128 step over the network"),
     ROW(net_simple_us, 0.5, 100, "one Simple step over the network"),
-    ROW(net_tree_us, 0.5, 100, "one tree level over the network"),
+    ROW(net_tree_us, 0.5, 100, "one tree level over the network, LL"),
+    ROW(net_ll_gbs, 0.1, 100, "LL over one network port, GB/s"),
     ROW(net_ratio, 0.2, 1, "reached share of a network port"),
 };
 
@@ -71,67 +72,71 @@ const rg_coll_constant *rg_coll_constant_table(int *count)
 }
 
 /* H200. Network steps and the LL rates of rg_coll (ll_table_rate) are the figures of NCCL's own
- * tuning model, src/graph/tuning.cc. */
+ * tuning model, src/graph/tuning.cc; net_ratio is the plateau of an nccl-tests log of two nodes
+ * with two H100 each, 98.6 GB/s through two ports of 50 GB/s. */
 static const rg_coll_constants hopper = {
     .base_us = 4.31,
-    .hop_us = 0.964,
-    .wide_base_us = 0.64,
-    .wide_hop_us = 0.061,
+    .hop_us = 0.87,
+    .gather_hop_us = 0.981,
+    .wide_base_us = 0.534,
+    .wide_hop_us = 0.1325,
     .wide_bytes = 11360,
     .ll_ratio = 1.517,
     .ll_wire_ratio = 0.9,
-    .ll128_base_us = 1.84,
-    .ll128_hop_us = 1.71,
+    .ll128_base_us = 4.13,
+    .ll128_hop_us = 1.89,
     .ll128_ratio = 0.846,
     .simple_base_us = 8.72,
     .simple_hop_us = 2.46,
     .simple_ratio = 0.846,
-    .copy_all_reduce = 0.545,
+    .copy_all_reduce = 0.525,
     .copy_all_gather = 0.647,
     .copy_reduce_scatter = 0.587,
     .overlap_power = 0.886,
-    .nvls_base_us = 70.2,
+    .nvls_base_us = 72.8,
     .nvls_ratio = 0.683,
     .nvls_least_ranks = 8,
-    .direct_base_us = 1.70,
-    .direct_peer_us = 0.444,
-    .direct_ll_gbs = 7.2,
-    .direct_simple_us = 5.70,
+    .direct_base_us = 1.83,
+    .direct_peer_us = 0.361,
+    .direct_ll_gbs = 7.04,
+    .direct_simple_us = 4.48,
     .direct_ratio = 0.712,
-    .direct_copy = 0.089,
+    .direct_copy = 0.135,
     .direct_power = 0.841,
     .one_shot_base_us = 2.55,
-    .one_shot_rank_us = 0.081,
-    .one_shot_wide_us = 0.02,
-    .one_shot_ratio = 0.651,
+    .one_shot_rank_us = 0.084,
+    .one_shot_wide_us = 0.017,
+    .one_shot_ratio = 0.675,
     .one_shot_most_bytes = 16 << 20,
-    .two_shot_base_us = 2.53,
-    .two_shot_rank_us = 1.60,
-    .two_shot_ratio = 0.538,
-    .graph_saves_us = 2.3,
+    .two_shot_base_us = 1.59,
+    .two_shot_rank_us = 2.80,
+    .two_shot_ratio = 0.619,
+    .graph_saves_us = 6.6,
     .switch_ratio = 1,
     .socket_ratio = 1,
     .socket_crossings = 1,
-    .net_ll_us = 2.7,
-    .net_ll128_us = 4.0,
+    .net_ll_us = 3.9,
     .net_simple_us = 14.0,
-    .net_tree_us = 8.5,
-    .net_ratio = 0.92,
+    .net_tree_us = 5.0,
+    .net_ll_gbs = 1.6,
+    .net_ratio = 0.97,
 };
 
 /** What an A100 changes. */
 static void set_ampere(rg_coll_constants *c)
 {
     c->base_us = 8.0;
+    c->hop_us = 0.97;
+    c->gather_hop_us = 0.97;
     c->wide_base_us = 2.55;
-    c->wide_hop_us = 0.115;
-    c->simple_base_us = 15.2;
-    c->simple_hop_us = 5.67;
+    c->wide_hop_us = 0.1045;
+    c->simple_base_us = 15.7;
+    c->simple_hop_us = 5.0;
     c->simple_ratio = 0.771;
     c->direct_base_us = 2.66;
     c->direct_peer_us = 0.58;
     c->direct_ll_gbs = 12.6;
-    c->direct_simple_us = 1.13;
+    c->direct_simple_us = 1.25;
     c->direct_ratio = 0.75;
     c->direct_copy = 0.382;
     c->direct_power = 0.653;
@@ -146,24 +151,28 @@ static void set_ampere(rg_coll_constants *c)
 /** What PCIe changes: an L40S; without peer-to-peer beyond a switch, copies go through the host. */
 static void set_pcie(rg_coll_constants *c)
 {
-    c->base_us = 4.2;
-    c->hop_us = 1.3;
-    c->wide_base_us = 1.0;
+    c->base_us = 5.18;
+    c->hop_us = 1.06;
+    c->gather_hop_us = 1.06;
+    c->wide_base_us = 0;
     c->wide_hop_us = 0;
-    c->simple_base_us = 8.0;
-    c->simple_hop_us = 6.0;
-    c->simple_ratio = 0.63;
-    c->copy_all_reduce = c->copy_all_gather = c->copy_reduce_scatter = 0;
-    c->overlap_power = 1;
-    c->direct_base_us = 3.0;
-    c->direct_peer_us = 0.46;
-    c->direct_ll_gbs = 20;
-    c->direct_simple_us = 4.0;
-    c->direct_ratio = 0.69;
-    c->direct_copy = 0;
-    c->direct_power = 1;
+    c->simple_base_us = 11.4;
+    c->simple_hop_us = 5.2;
+    c->simple_ratio = 0.691;
+    c->copy_all_reduce = 0.276;
+    c->copy_all_gather = 0.184;
+    c->copy_reduce_scatter = 0.239;
+    c->overlap_power = 1.05;
+    c->direct_base_us = 2.93;
+    c->direct_peer_us = 0.27;
+    c->direct_ll_gbs = 13.8;
+    c->direct_simple_us = 4.35;
+    c->direct_ratio = 0.765;
+    c->direct_copy = 0.026;
+    c->direct_power = 0.689;
     c->one_shot_most_bytes = 0;
     c->graph_saves_us = 0;
+    c->ll_wire_ratio = 0.822;
 }
 
 rg_coll_constants rg_coll_constants_of(const rg_cluster *cluster)

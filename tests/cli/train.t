@@ -1,0 +1,22 @@
+# Training steps.
+
+$ ridge train --hw hgx-h100 --model llama-2-7b --dp 2048 --global-batch 2048 | head -2
+llama-2-7b on 2048 devices: [...] ms a step, [...] tokens/s, MFU [...] %
+  one step [...]
+$ ridge train --hw hgx-h100 --model llama-2-7b --dp 2048 --global-batch 2048 | sed -n '/All-reduce/,/^$/p' | cut -c1-22
+All-reduce of the grad
+  algorithm     ranks 
+  ring           2048 
+  tree           2048 
+  hierarchical   2048 
+  in_switch      2048 
+
+$ ridge train --hw hgx-h100 --model llama-2-7b --dp 8 --global-batch 12
+ridge: a global batch of 12 sequences does not divide into micro-batches of 1 on 8 replicas; a multiple of 8 would do
+[2]
+$ ridge train --hw hgx-h100 --model llama-3.1-8b --tp 3
+ridge: tp 3 does not divide the 32 query heads of layer 0; engines refuse that, a divisor of 32 would do
+[2]
+$ ridge train --hw hgx-h100 --model llama-3.1-8b --pp 2 --zero 3
+ridge: zero stage 3 with pp 2 would reduce gradients after every micro-batch; engines refuse it, stage 1 would do
+[2]
