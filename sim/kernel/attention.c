@@ -51,23 +51,24 @@ static double kv_element_bytes(const rg_op_attention *a)
 /* Key tiles over all query tiles of one sequence, and of the tile that sees most. */
 static void key_tiles(const rg_op_attention *a, double *sum, double *longest)
 {
-    const double tiles = ceil((double)a->q_tokens / TILE);
+    const double tiles = rg_kernel_up((double)a->q_tokens / TILE);
     const double past = a->kv_tokens / TILE;
-    const double all = ceil(((double)a->q_tokens + a->kv_tokens) / TILE);
+    const double all = rg_kernel_up(((double)a->q_tokens + a->kv_tokens) / TILE);
     if (!a->causal) {
         *sum = tiles * all;
         *longest = all;
         return;
     }
-    const double most =
-        a->window > 0 ? ceil((double)a->window / TILE) + 1.0 + ceil((double)a->sinks / TILE) : all;
+    const double most = a->window > 0 ? rg_kernel_up((double)a->window / TILE) + 1.0 +
+                                            rg_kernel_up((double)a->sinks / TILE)
+                                      : all;
     if (most >= all) {
         *sum = tiles * past + tiles * (tiles + 1.0) / 2.0;
         *longest = all;
         return;
     }
     /* Tile i (from 1) sees past + i, at most `most`. */
-    const double rising = fmin(tiles, fmax(0.0, floor(most - past)));
+    const double rising = fmin(tiles, fmax(0.0, rg_kernel_down(most - past)));
     *sum = rising * past + rising * (rising + 1.0) / 2.0 + (tiles - rising) * most;
     *longest = most;
 }
@@ -91,7 +92,7 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
     const double width = (double)a->head_dim + value_dim, units = device->units, f = device->hz;
     double pairs, longest;
     key_tiles(a, &pairs, &longest);
-    const double tiles = ceil(q / TILE);
+    const double tiles = rg_kernel_up(q / TILE);
     const double filled = fmax(fmin(q / TILE, 1.0), c[RG_PRE_SHORT]);
     const double exponentials =
         (double)TILE * TILE / EXP_PER_CYCLE * c[narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
@@ -154,7 +155,7 @@ static void vector_decode(const rg_kernel_device *device, const double *c, const
     const double ctas = w->batch * w->heads, units = device->units, f = device->hz;
     double splits = 1.0;
     if (w->span > VECTOR_SPLIT)
-        splits = fmax(1.0, fmin(floor(units / ctas), ceil(w->span / LEAST_SPLIT)));
+        splits = fmax(1.0, fmin(rg_kernel_down(units / ctas), rg_kernel_up(w->span / LEAST_SPLIT)));
     const double width =
         (w->dim + 16.0) / 144.0 * (w->kv_bytes <= 1.5 ? c[RG_DEC_VECTOR_NARROW] : 1.0);
     const double alone = w->span / splits * c[RG_DEC_VECTOR_ALONE] * width;
@@ -173,7 +174,8 @@ static void matrix_decode(const rg_kernel_device *device, const double *c, const
                           bool narrow, double memory, double l2, rg_kernel_parts *out)
 {
     const double units = device->units, f = device->hz, pairs = w->batch * w->kv_heads;
-    double splits = fmin(floor(SPLIT_WAVES * units / pairs), ceil(w->span / LEAST_SPLIT));
+    double splits =
+        fmin(rg_kernel_down(SPLIT_WAVES * units / pairs), rg_kernel_up(w->span / LEAST_SPLIT));
     if (splits < 1.0 || (device->flash && w->rows <= 1.0))
         splits = 1.0;
     const double row_tile = narrow ? 8.0 : 16.0;
@@ -181,10 +183,10 @@ static void matrix_decode(const rg_kernel_device *device, const double *c, const
         c[narrow ? RG_DEC_GROUP8 : RG_DEC_GROUP] * fmax(0.0, w->rows - row_tile) / row_tile;
     const double width = 0.7 + 0.3 * w->dim / 128.0;
     const double waves = fmax(1.0, pairs * splits / units);
-    const double tiles = ceil(w->span / splits / DECODE_TILE) - 1.0;
+    const double tiles = rg_kernel_up(w->span / splits / DECODE_TILE) - 1.0;
     const double unit = c[narrow ? RG_DEC_CTA8 : RG_DEC_CTA] * width * (1.0 + wide);
     const double tile =
-        c[narrow ? RG_DEC_TILE8 : RG_DEC_TILE] * w->dim / 128.0 * ceil(w->rows / row_tile);
+        c[narrow ? RG_DEC_TILE8 : RG_DEC_TILE] * w->dim / 128.0 * rg_kernel_up(w->rows / row_tile);
     const double sm = waves * (unit + tiles * tile) / f;
     const bool copied = device->flash && w->rows > 1.0 && w->batch > 1.0 && w->kv_heads > 1.0;
     out->fixed = (c[narrow ? RG_DEC_START8 : RG_DEC_START] +
@@ -209,7 +211,8 @@ rg_status rg_kernel_decode(const rg_kernel_device *device, const rg_op *op, rg_k
     const double group = w.heads / w.kv_heads;
     bool vector = false;
     if (device->vector_decode && !device->flash) {
-        const double blocks = w.batch * w.kv_heads * fmax(1.0, floor(w.span / LEAST_SPLIT));
+        const double blocks =
+            w.batch * w.kv_heads * fmax(1.0, rg_kernel_down(w.span / LEAST_SPLIT));
         const bool few = 4.0 * blocks < device->units && a->q_tokens == 1;
         vector = group > WIDEST_GROUP || w.rows < 2.0 || (few && !(narrow && device->fine_tiles));
     }

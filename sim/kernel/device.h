@@ -71,4 +71,16 @@ double rg_kernel_join(double a, double b, double p);
  */
 double rg_kernel_hit_ratio(double footprint, double room);
 
+/** ceil and floor of a positive number below 2^62 without a call: the baseline x86-64 has no
+ * instruction for them, and the tile search lives on them. */
+static inline double rg_kernel_up(double x)
+{
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1.0 : whole;
+}
+static inline double rg_kernel_down(double x)
+{
+    return (double)(int64_t)x;
+}
+
 #endif

@@ -29,7 +29,7 @@ enum {
     LARGEST_COARSE_TILE = 32768,
     SPLIT_STEPS = 6,     /* 1, 2, 4 ... 32 parts of K */
     FEWEST_STEPS = 4,    /* K steps that a part of a split keeps */
-    MEMORY_SLOTS = 2048, /* recent shapes remembered by each thread */
+    MEMORY_SLOTS = 4096, /* recent shapes remembered by each thread */
 };
 /* Length of a run within which clocks have not yet come down, s: repeats of the measured tables
  * last a hundred times as long as the product; regulators of the power limit work in milliseconds.
@@ -70,20 +70,20 @@ double rg_kernel_hit_ratio(double footprint, double room)
 
 static void try_tile(const product *p, double a, double b, best_tile *best)
 {
-    const double tiles = ceil(p->m / a) * ceil(p->n / b) * p->batch;
+    const double tiles = rg_kernel_up(p->m / a) * rg_kernel_up(p->n / b) * p->batch;
     const double compute = a * b * p->compute_cycles;
     const double load = a * p->x_cycles + b * p->w_cycles;
     const double step = compute > load ? compute : load;
-    const double steps = ceil(p->k / p->k_step), wave = p->c[RG_GEMM_WAVE];
+    const double steps = rg_kernel_up(p->k / p->k_step), wave = p->c[RG_GEMM_WAVE];
     double parts = 1.0;
     for (int i = 0; i < p->most_split_steps; i++, parts *= 2.0) {
         double part_steps = steps;
         if (i > 0) {
-            part_steps = ceil(p->k / (parts * p->k_step));
+            part_steps = rg_kernel_up(p->k / (parts * p->k_step));
             if (tiles * parts * 0.5 >= p->units || part_steps < FEWEST_STEPS)
                 return;
         }
-        const double waves = ceil(tiles * parts / p->units);
+        const double waves = rg_kernel_up(tiles * parts / p->units);
         const double cycles = waves * (part_steps * step + wave);
         if (cycles < best->sm_cycles[i]) {
             best->sm_cycles[i] = cycles;
@@ -95,7 +95,7 @@ static void try_tile(const product *p, double a, double b, best_tile *best)
 /* Rows of a tile such that `tiles` of them cover m in steps of 8. */
 static double rows_of(double m, double tiles)
 {
-    return 8.0 * ceil(m / tiles * 0.125);
+    return 8.0 * rg_kernel_up(m / tiles * 0.125);
 }
 
 /* Tiles whose one side is a multiple of 64 and whose other is whatever fills the waves best. */
@@ -104,11 +104,11 @@ static void search_fine(const product *p, best_tile *best)
     static const double sides[4] = {64, 128, 192, 256};
     for (int i = 0; i < 4; i++) {
         const double b = sides[i];
-        const double h = ceil(p->n / b) * p->batch, least = ceil(p->m / 256.0);
+        const double h = rg_kernel_up(p->n / b) * p->batch, least = rg_kernel_up(p->m / 256.0);
         double last = 0.0;
         for (int w = 0; w <= 4; w++) {
             /* As many tiles along m as w waves hold; w = 0: the fewest. */
-            double g = w == 0 ? least : floor(w * p->units / h);
+            double g = w == 0 ? least : rg_kernel_down(w * p->units / h);
             if (g < least || (w > 0 && g <= last))
                 continue;
             last = g;
@@ -125,10 +125,10 @@ static void search_fine(const product *p, best_tile *best)
         }
         if (p->m < 64.0)
             continue;
-        const double a = sides[i], g = ceil(p->m / a) * p->batch;
-        const double fewest = ceil(p->n / 256.0);
+        const double a = sides[i], g = rg_kernel_up(p->m / a) * p->batch;
+        const double fewest = rg_kernel_up(p->n / 256.0);
         for (int w = 1; w <= 3; w++) {
-            const double columns = floor(w * p->units / g);
+            const double columns = rg_kernel_down(w * p->units / g);
             if (columns < fewest)
                 continue;
             const double side = rows_of(p->n, columns);
@@ -154,8 +154,9 @@ static void search_coarse(const product *p, best_tile *best)
  * of 16; tiles are not shared out further. The last row of tiles waits for loads beyond m. */
 static void search_block(const product *p, best_tile *best)
 {
-    const double a = p->m <= 64.0 ? 64.0 : 128.0, rows = ceil(p->m / a);
-    const double empty = (rows * a - p->m) * ceil(p->k / p->k_step) * p->c[RG_GEMM_EMPTY_ROW];
+    const double a = p->m <= 64.0 ? 64.0 : 128.0, rows = rg_kernel_up(p->m / a);
+    const double empty =
+        (rows * a - p->m) * rg_kernel_up(p->k / p->k_step) * p->c[RG_GEMM_EMPTY_ROW];
     for (double b = 16.0; b <= 128.0; b += 16.0)
         try_tile(p, a, b, best);
     best->sm_cycles[0] += empty;
@@ -195,7 +196,7 @@ static traffic traffic_of(const rg_kernel_device *device, const double *c, const
         t.hit_activations = rg_kernel_hit_ratio(t.activations, room);
         return t;
     }
-    double copies = t.weights > 0.0 ? ceil(device->l2_bytes / t.weights) : 1.0;
+    double copies = t.weights > 0.0 ? rg_kernel_up(device->l2_bytes / t.weights) : 1.0;
     copies = fmin(5.0, fmax(1.0, copies));
     t.hit_weights = rg_kernel_hit_ratio(copies * t.weights + t.activations, room);
     t.hit_activations = t.hit_weights;

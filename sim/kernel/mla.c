@@ -25,14 +25,15 @@ rg_status rg_kernel_mla(const rg_kernel_device *device, const rg_op *op, rg_kern
     const double units = device->units, f = device->hz, batch = (double)a->batch;
     const double span =
         rg_attention_span((double)a->q_tokens, a->kv_tokens, (double)a->window, (double)a->sinks);
-    const double blocks = ceil((double)a->heads * (double)a->q_tokens / ROWS);
-    const double splits =
-        fmax(1.0, fmin(floor(units / (batch * blocks)), ceil(span / (2.0 * TOKENS))));
+    const double blocks = rg_kernel_up((double)a->heads * (double)a->q_tokens / ROWS);
+    const double splits = fmax(
+        1.0, fmin(rg_kernel_down(units / (batch * blocks)), rg_kernel_up(span / (2.0 * TOKENS))));
     const double width = 2.0 * (double)a->latent + (double)a->rope_dim;
     const double step = 2.0 * ROWS * TOKENS * width * units * f / (c[RG_MLA_COMPUTE] * peak) +
                         (double)ROWS * TOKENS / EXP_PER_CYCLE * c[RG_MLA_SOFTMAX];
     const double waves = fmax(1.0, batch * blocks * splits / units);
-    const double sm = waves * (c[RG_MLA_CTA] + (ceil(span / splits / TOKENS) - 1.0) * step) / f;
+    const double sm =
+        waves * (c[RG_MLA_CTA] + (rg_kernel_up(span / splits / TOKENS) - 1.0) * step) / f;
     const double cache = op->kv_read_bytes.v;
     const double hit_ratio =
         device->options.cold_l2 ? 0.0

@@ -94,21 +94,21 @@ static double grouped_product(const rg_kernel_device *device, const double *c, c
 {
     static const double heights[4] = {16, 32, 64, 128}, widths[3] = {64, 128, 256};
     const double units = device->units, f = device->hz, k_step = 128.0 / x_bytes;
-    const double steps = ceil(k / k_step);
+    const double steps = rg_kernel_up(k / k_step);
     double least = INFINITY;
     for (int i = 0; i < 4; i++) {
         const double a = heights[i];
         double row_tiles = 0.0;
         for (int e = 0; e < l->classes; e++)
-            row_tiles += l->experts[e] * ceil(l->rows[e] / a);
+            row_tiles += l->experts[e] * rg_kernel_up(l->rows[e] / a);
         for (int j = 0; j < 3; j++) {
             const double b = widths[j];
             if (a * b > LARGEST_TILE)
                 continue;
             const double compute = 2.0 * a * b * k_step * units * f / (c[RG_MOE_COMPUTE] * peak);
             const double load = 128.0 * (a + b * w_bytes / x_bytes) / c[RG_MOE_L2_SM];
-            const double share = row_tiles * ceil(n / b) / units;
-            const double waves = share > STEADY_WAVES ? share + 0.5 : ceil(share);
+            const double share = row_tiles * rg_kernel_up(n / b) / units;
+            const double waves = share > STEADY_WAVES ? share + 0.5 : rg_kernel_up(share);
             const double cycles = waves * (steps * fmax(compute, load) + c[RG_MOE_WAVE]);
             least = fmin(least, cycles);
         }
