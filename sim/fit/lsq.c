@@ -138,7 +138,7 @@ static rg_status reweighted_rounds(fit_state *state, rg_err *err)
         status = rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for a fit of '%zu' rows", n);
         goto done;
     }
-    const int rounds = problem->rounds > 0 ? problem->rounds : 4;
+    const int rounds = problem->rounds > 0 ? problem->rounds : 6;
     for (int round = 0; round < rounds; round++) {
         const double width =
             cauchy_width * robust_scale(state->residual, problem->rows, state->scratch);

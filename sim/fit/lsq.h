@@ -31,7 +31,7 @@ typedef struct rg_lsq_problem {
     size_t rows;
     rg_lsq_model model;
     void *context;
-    int rounds;            /* of reweighting; 0: the default, 4 */
+    int rounds;            /* of reweighting; 0: the default, 6 */
     int coordinate_passes; /* of the search after it; negative: the default, 3 */
 } rg_lsq_problem;
 

@@ -7,7 +7,8 @@
  *
  * because an SM does 16 exponentials a cycle (CUDA C++ Programming Guide, table "Throughput of
  * Native Arithmetic Instructions") and kernels hide little of them behind the products (J. Shah et
- * al., "FlashAttention-3", 2024, section 3.1). With P key tiles over all query tiles of a sequence:
+ * al., "FlashAttention-3", 2024, section 3.1); where they run beside the products, the two are
+ * joined with p = 3 instead. With P key tiles over all query tiles of a sequence:
  *
  *   t_sm = max((B H (P step + Q tile)) / N + tail longest, longest + tile) / f
  *   t    = (start + prepare) / f + passes (q + k + v) / W + t_sm + B_io / W
@@ -31,7 +32,6 @@
 enum {
     TILE = 128,         /* query rows, key tokens of a prefill step */
     DECODE_TILE = 64,   /* tokens of a decode step */
-    EXP_PER_CYCLE = 16, /* one SM */
     LEAST_SPLIT = 128,  /* kMinHistoryTokensPerBlock */
     SPLIT_WAVES = 8,    /* kTargetWaveFactor */
     VECTOR_SPLIT = 256, /* the vector kernel splits only longer caches */
@@ -95,9 +95,10 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
     const double tiles = rg_kernel_up(q / TILE);
     const double filled = fmax(fmin(q / TILE, 1.0), c[RG_PRE_SHORT]);
     const double exponentials =
-        (double)TILE * TILE / EXP_PER_CYCLE * c[narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
+        (double)TILE * TILE / device->exp_per_cycle * c[narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
     const double products = 2.0 * TILE * TILE * width * units * f / (c[RG_PRE_COMPUTE] * peak);
-    const double step = filled * (products + exponentials);
+    const double step = filled * (device->exp_hidden ? rg_kernel_join(products, exponentials, 3.0)
+                                                     : products + exponentials);
     const double shared = batch * heads * (pairs * step + tiles * c[RG_PRE_TILE]) / units +
                           (batch * heads * tiles > units ? c[RG_PRE_TAIL] * longest * step : 0.0);
     const double sm = fmax(shared, longest * step + c[RG_PRE_TILE]) / f;
@@ -140,7 +141,7 @@ static decode_work work_of(const rg_kernel_device *device, const double *c, cons
         rg_attention_span((double)a->q_tokens, a->kv_tokens, (double)a->window, (double)a->sinks);
     w.rows = w.heads / w.kv_heads * (double)a->q_tokens;
     const double bytes = rg_op_bytes(op).v;
-    const double room = c[RG_DEC_L2_SHARE] * device->l2_bytes;
+    const double room = c[RG_DEC_L2_SHARE] * device->l2_room;
     const double reused = device->options.cold_l2 ? op->input_bytes.v + op->output_bytes.v : bytes;
     const double hit_ratio = rg_kernel_hit_ratio(reused, room);
     w.hit = hit_ratio * reused;
@@ -207,14 +208,17 @@ rg_status rg_kernel_decode(const rg_kernel_device *device, const rg_op *op, rg_k
     const rg_op_attention *a = &op->u.attention;
     const decode_work w = work_of(device, c, op);
     const double l2 = w.hit / device->l2_rate;
-    const bool narrow = a->kv.element_bits <= 8.0 && !device->flash;
+    /* Kernels that load asynchronously: those of 8-bit caches on machines with warp-group matrix
+     * instructions, those of all caches on the next. */
+    const bool narrow = !device->flash &&
+                        ((a->kv.element_bits <= 8.0 && device->fine_tiles) || device->async_decode);
     const double group = w.heads / w.kv_heads;
     bool vector = false;
     if (device->vector_decode && !device->flash) {
         const double blocks =
             w.batch * w.kv_heads * fmax(1.0, rg_kernel_down(w.span / LEAST_SPLIT));
         const bool few = 4.0 * blocks < device->units && a->q_tokens == 1;
-        vector = group > WIDEST_GROUP || w.rows < 2.0 || (few && !(narrow && device->fine_tiles));
+        vector = group > WIDEST_GROUP || w.rows < 2.0 || (few && !narrow);
     }
     const double memory =
         w.missed / (c[vector ? RG_DEC_VECTOR_MEMORY : RG_DEC_MEMORY] * device->memory_rate);

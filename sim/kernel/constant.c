@@ -26,7 +26,7 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
                        "reduction over the parts of a split K, beside its bytes"},
     [RG_GEMM_OVERLAP] = {"overlap_power", 3, 1, 8, 0.5, true,
                          "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_GEMM_L2_SHARE] = {"l2_share_ratio", 0.6, 0.15, 1.5, 0.5, false,
+    [RG_GEMM_L2_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
                           "part of L2 that keeps data for repeated reads"},
     [RG_GEMM_L2_RATE] = {"l2_ratio", 0.6, 0.1, 1.0, 0.4, false,
                          "share of the L2 rate at which operands that lie there arrive"},
@@ -52,15 +52,15 @@ static const rg_kernel_constant prefill[RG_PRE_COUNT] = {
                      "start and end of one tile of 128 query rows on an SM"},
     [RG_PRE_COMPUTE] = {"compute_ratio", 0.85, 0.3, 1.0, 0.2, false,
                         "share of the dense matrix peak in the two products"},
-    [RG_PRE_SOFTMAX] = {"softmax_ratio", 1.2, 0.1, 6, 0.4, true,
+    [RG_PRE_SOFTMAX] = {"softmax_ratio", 1.2, 0.1, 6, 0.4, false,
                         "time of the exponentials over one of 16 a cycle and SM, 16-bit products"},
-    [RG_PRE_SOFTMAX8] = {"softmax_fp8_ratio", 1.4, 0.1, 6, 0.4, true,
+    [RG_PRE_SOFTMAX8] = {"softmax_fp8_ratio", 1.4, 0.1, 6, 0.4, false,
                          "the same with 8-bit products, where probabilities are converted"},
     [RG_PRE_TAIL] = {"tail_ratio", 0.6, 0.01, 3, 0.7, true,
                      "part of the longest tile that ends alone"},
     [RG_PRE_IO] = {"io_passes_ratio", 1.25, 0.2, 10, 0.3, true,
                    "times that the kernel itself moves Q, K, V and the result at the memory rate"},
-    [RG_PRE_SHORT] = {"short_rows_ratio", 0.15, 0.01, 1, 0.7, true,
+    [RG_PRE_SHORT] = {"short_rows_ratio", 0.3, 0.01, 1, 0.7, true,
                       "least share of a tile's work, when there are few query rows"},
 };
 
@@ -77,7 +77,7 @@ static const rg_kernel_constant decode[RG_DEC_COUNT] = {
                        "share of the memory bandwidth that cache reads reach"},
     [RG_DEC_OVERLAP] = {"overlap_power", 1.5, 1, 6, 0.5, true,
                         "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_DEC_L2_SHARE] = {"l2_share_ratio", 0.6, 0.15, 1.5, 0.5, false,
+    [RG_DEC_L2_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
                          "part of L2 that keeps the cache between repeats"},
     [RG_DEC_GROUP] = {"wide_group_ratio", 0.45, 0.01, 4, 0.7, true,
                       "growth of a unit for each 16 query rows beyond 16"},
@@ -125,7 +125,7 @@ static const rg_kernel_constant mla[RG_MLA_COUNT] = {
                       "joining the splits of the cache"},
     [RG_MLA_OVERLAP] = {"overlap_power", 2, 1, 8, 0.5, true,
                         "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_MLA_L2_SHARE] = {"l2_share_ratio", 0.6, 0.15, 1.5, 0.5, false,
+    [RG_MLA_L2_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
                          "part of L2 that keeps the cache between repeats"},
 };
 
@@ -153,7 +153,7 @@ static const rg_kernel_constant stream[RG_STREAM_COUNT] = {
                           "share of the memory bandwidth that large transfers reach"},
     [RG_STREAM_L2] = {"l2_sm_bytes_per_cycle", 30, 5, 128, 0.4, false,
                       "bytes that one SM moves from and to L2 in a cycle"},
-    [RG_STREAM_SHARE] = {"l2_share_ratio", 0.7, 0.15, 1.5, 0.5, false,
+    [RG_STREAM_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
                          "part of L2 that keeps data for repeated reads"},
 };
 

@@ -7,25 +7,35 @@
 #include <math.h>
 #include <string.h>
 
-/* Which fitted devices lend constants to a generation: one for what the machine does, one for what
- * the kernel library does. Tiles in steps of 8 rows come with warp-group matrix instructions. */
+/* What a generation changes beyond its datasheet, and which fitted devices lend constants to it:
+ * one for what the machine does, one for what the kernel library does. fine     tiles in steps of 8
+ * rows come with warp-group matrix instructions (CUTLASS, wgmma shapes) vector   the library's
+ * decode falls back to a kernel without matrix units for some head counts; its newer kernels cover
+ * all pairs    two SMs work on one tile and share its operands (NVIDIA Blackwell tuning guide, CTA
+ *            pairs), and accumulators leave the registers, so softmax runs beside the products
+ *            (T. Dao et al., "FlashAttention-4", 2025)
+ *   exp      exponentials an SM does in a cycle (CUDA C++ Programming Guide, table "Throughput of
+ *            Native Arithmetic Instructions"; twice that announced for Blackwell Ultra)
+ */
 typedef struct lender_row {
     const char *arch;
     const char *machine, *software;
-    bool fine_tiles, vector_decode;
+    bool fine, vector, pairs;
+    double exp;
 } lender_row;
 
 static const lender_row lenders[] = {
-    {"hopper", "h200-sxm", "h200-sxm", true, true},
-    {"ampere", "a100-sxm-80gb", "a100-sxm-80gb", false, true},
-    {"ada", "a100-sxm-80gb", "h200-sxm", false, true},
-    {"blackwell", "h200-sxm", "h200-sxm", true, false},
-    {"blackwell-ultra", "h200-sxm", "h200-sxm", true, false},
-    {"ampere-ga10x", "a100-sxm-80gb", "h200-sxm", false, true},
-    {"blackwell-rtx", "a100-sxm-80gb", "h200-sxm", false, true},
+    {"hopper", "h200-sxm", "h200-sxm", true, true, false, 16},
+    {"ampere", "a100-sxm-80gb", "a100-sxm-80gb", false, true, false, 16},
+    {"ampere-ga10x", "a100-sxm-80gb", "h200-sxm", false, true, false, 16},
+    {"volta", "a100-sxm-80gb", "a100-sxm-80gb", false, true, false, 16},
+    {"ada", "a100-sxm-80gb", "h200-sxm", false, true, false, 16},
+    {"blackwell", "h200-sxm", "h200-sxm", true, false, true, 16},
+    {"blackwell-ultra", "h200-sxm", "h200-sxm", true, false, true, 32},
+    {"blackwell-rtx", "a100-sxm-80gb", "h200-sxm", false, true, false, 16},
 };
 /* Any other architecture: the youngest fitted device. */
-static const lender_row any_lender = {"", "h200-sxm", "h200-sxm", true, true};
+static const lender_row any_lender = {"", "h200-sxm", "h200-sxm", true, true, false, 16};
 
 /* A read that hits in L2: bytes per cycle and SM where the hardware file gives no figure of the
  * whole. 5120 B per clock for 108 SMs (A100 whitepaper), about 36 measured by the loop of all SMs
@@ -69,6 +79,8 @@ static rg_status take_figures(const rg_accel *accel, rg_kernel_device *device, r
     const rg_memory_level *memory = rg_accel_memory(accel), *l2 = rg_accel_level(accel, "l2");
     RG_TRY(figure_of(accel, &memory->bandwidth, "memory bandwidth", &device->memory_rate, err));
     device->l2_bytes = l2 && l2 != memory && l2->capacity.known ? l2->capacity.value : 0.0;
+    const double partitions = l2 && l2->partitions.known ? l2->partitions.value : 1.0;
+    device->l2_room = device->l2_bytes / partitions;
     device->l2_rate = l2_hit_bytes_per_cycle * device->units * device->hz;
     if (device->l2_rate < device->memory_rate)
         device->l2_rate = device->memory_rate;
@@ -96,31 +108,52 @@ static bool find_constant(const rg_accel *accel, const char *group, const char *
     return false;
 }
 
-/* Own constants first, then the lenders', then the same of the group that stands nearest. */
+/* A group whose constants stand for another's; -1 when there is none. Four-bit products are
+ * quantised in one pass, as block-scaled ones are; per-tensor FP8 needs the largest value first. */
+static int stand_in(int group, int constant)
+{
+    if (group == RG_KG_GEMM_NVFP4 &&
+        (constant == RG_GEMM_QUANTISE || constant == RG_GEMM_QUANTISE_PASSES))
+        return RG_KG_GEMM_FP8_BLOCK;
+    return rg_kernel_groups[group].fallback;
+}
+
+/* Where a constant is looked for, in order. What the library does is first sought in the same kind
+ * of kernel anywhere, what the machine does first on the same machine in any kind. */
+static void resolve_constant(rg_kernel_device *device, int group, int at,
+                             const rg_accel *const sources[3])
+{
+    const rg_kernel_constant *constant = &rg_kernel_groups[group].constants[at];
+    int chain[RG_KG_COUNT], length = 0;
+    for (int g = group; g >= 0; g = stand_in(g, at))
+        chain[length++] = g;
+    device->c[group][at] = constant->start;
+    for (int i = 0; i < 3 * length; i++) {
+        const int g = constant->software ? i / 3 : i % length;
+        const int s = constant->software ? i % 3 : i / length;
+        bool borrowed = false;
+        if (!find_constant(sources[s], rg_kernel_groups[chain[g]].name, constant->name,
+                           &device->c[group][at], &borrowed))
+            continue;
+        if (g == 0 && (!device->band_from[group] || s == 0))
+            device->band_from[group] = sources[s];
+        if (g == 0 && s == 0 && !borrowed)
+            device->origin[group] = RG_KO_OWN;
+        else if (device->origin[group] == RG_KO_START)
+            device->origin[group] = RG_KO_BORROWED;
+        return;
+    }
+}
+
 static void resolve_group(rg_kernel_device *device, int group, const rg_accel *accel,
                           const rg_accel *machine, const rg_accel *software)
 {
-    const rg_kernel_group_info *info = &rg_kernel_groups[group];
     device->origin[group] = RG_KO_START;
-    for (int i = 0; i < info->count; i++) {
-        const rg_kernel_constant *constant = &info->constants[i];
-        const rg_accel *sources[3] = {accel, constant->software ? software : machine,
-                                      constant->software ? machine : software};
-        device->c[group][i] = constant->start;
-        bool found = false, borrowed = false;
-        for (int g = group; g >= 0 && !found; g = rg_kernel_groups[g].fallback)
-            for (int s = 0; s < 3 && !found; s++) {
-                found = find_constant(sources[s], rg_kernel_groups[g].name, constant->name,
-                                      &device->c[group][i], &borrowed);
-                if (!found)
-                    continue;
-                if (g == group && (!device->band_from[group] || s == 0))
-                    device->band_from[group] = sources[s];
-                if (g == group && s == 0 && !borrowed)
-                    device->origin[group] = RG_KO_OWN;
-                else if (device->origin[group] == RG_KO_START)
-                    device->origin[group] = RG_KO_BORROWED;
-            }
+    for (int i = 0; i < rg_kernel_groups[group].count; i++) {
+        const bool library = rg_kernel_groups[group].constants[i].software;
+        const rg_accel *const sources[3] = {accel, library ? software : machine,
+                                            library ? machine : software};
+        resolve_constant(device, group, i, sources);
     }
 }
 
@@ -177,8 +210,10 @@ rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
     lender_row chosen = *row;
     if (from)
         chosen.machine = chosen.software = from;
-    device->fine_tiles = row->fine_tiles;
-    device->vector_decode = row->vector_decode;
+    device->fine_tiles = row->fine;
+    device->vector_decode = row->vector;
+    device->cta_pairs = device->exp_hidden = device->async_decode = row->pairs;
+    device->exp_per_cycle = row->exp;
     device->flash = device->options.attention == RG_ATTENTION_FLASH ||
                     (device->options.attention == RG_ATTENTION_AUTO && accel->arch &&
                      strcmp(accel->arch, "ampere") == 0);

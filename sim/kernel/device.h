@@ -25,10 +25,15 @@ struct rg_kernel_device {
     double hz;                   /* boost clock */
     double memory_rate;          /* byte/s */
     double l2_bytes;             /* 0: none known */
+    double l2_room;              /* byte that differ: L2 over its partitions, which hold copies */
     double l2_rate;              /* byte/s of reads that hit, all units together */
     double peak[RG_DTYPE_COUNT]; /* flop/s, dense, matrix units; 0: not supported */
     double vector_peak;          /* flop/s, fp32 */
     bool fine_tiles;             /* the library has tiles in steps of 8 rows */
+    bool cta_pairs;              /* two SMs share a tile: each loads half of its columns */
+    bool exp_hidden;             /* exponentials run beside products, not between them */
+    double exp_per_cycle;        /* exponentials of one SM */
+    bool async_decode;           /* decode kernels of 16-bit caches load asynchronously too */
     bool flash;                  /* decode attention by split-KV flash attention, not XQA */
     bool vector_decode;          /* the library falls back to a kernel without matrix units */
     double c[RG_KG_COUNT][RG_KC_MAX];

@@ -191,7 +191,7 @@ static traffic traffic_of(const rg_kernel_device *device, const double *c, const
 {
     traffic t = {.weights = op->weight_bytes.v,
                  .activations = op->input_bytes.v + op->output_bytes.v};
-    const double room = c[RG_GEMM_L2_SHARE] * device->l2_bytes;
+    const double room = c[RG_GEMM_L2_SHARE] * device->l2_room;
     if (device->options.cold_l2) {
         t.hit_activations = rg_kernel_hit_ratio(t.activations, room);
         return t;
@@ -227,7 +227,7 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     const double burst = device->options.sustained ? c[RG_GEMM_SUSTAINED] : c[RG_GEMM_COMPUTE];
     p.compute_cycles = 2.0 * p.k_step * p.units * p.hz / (burst * peak);
     p.x_cycles = 128.0 / c[RG_GEMM_L2_SM];
-    p.w_cycles = p.x_cycles * w_bytes / x_bytes;
+    p.w_cycles = p.x_cycles * w_bytes / x_bytes * (device->cta_pairs ? 0.5 : 1.0);
     best_tile best = {{INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY}, {false}};
     if (block)
         search_block(&p, &best);

@@ -13,7 +13,7 @@
 
 #include "kernel/device.h"
 
-enum { ROWS = 64, TOKENS = 64, EXP_PER_CYCLE = 16 };
+enum { ROWS = 64, TOKENS = 64 };
 
 rg_status rg_kernel_mla(const rg_kernel_device *device, const rg_op *op, rg_kernel_parts *out,
                         rg_err *err)
@@ -30,14 +30,14 @@ rg_status rg_kernel_mla(const rg_kernel_device *device, const rg_op *op, rg_kern
         1.0, fmin(rg_kernel_down(units / (batch * blocks)), rg_kernel_up(span / (2.0 * TOKENS))));
     const double width = 2.0 * (double)a->latent + (double)a->rope_dim;
     const double step = 2.0 * ROWS * TOKENS * width * units * f / (c[RG_MLA_COMPUTE] * peak) +
-                        (double)ROWS * TOKENS / EXP_PER_CYCLE * c[RG_MLA_SOFTMAX];
+                        (double)ROWS * TOKENS / device->exp_per_cycle * c[RG_MLA_SOFTMAX];
     const double waves = fmax(1.0, batch * blocks * splits / units);
     const double sm =
         waves * (c[RG_MLA_CTA] + (rg_kernel_up(span / splits / TOKENS) - 1.0) * step) / f;
     const double cache = op->kv_read_bytes.v;
-    const double hit_ratio =
-        device->options.cold_l2 ? 0.0
-                                : rg_kernel_hit_ratio(cache, c[RG_MLA_L2_SHARE] * device->l2_bytes);
+    const double hit_ratio = device->options.cold_l2
+                                 ? 0.0
+                                 : rg_kernel_hit_ratio(cache, c[RG_MLA_L2_SHARE] * device->l2_room);
     const double memory = cache * (1.0 - hit_ratio) / (c[RG_MLA_MEMORY] * device->memory_rate);
     const double l2 = cache * hit_ratio / device->l2_rate;
     const double moved = c[RG_MLA_PASSES] *

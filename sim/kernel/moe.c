@@ -94,7 +94,7 @@ static double grouped_product(const rg_kernel_device *device, const double *c, c
 {
     static const double heights[4] = {16, 32, 64, 128}, widths[3] = {64, 128, 256};
     const double units = device->units, f = device->hz, k_step = 128.0 / x_bytes;
-    const double steps = rg_kernel_up(k / k_step);
+    const double steps = rg_kernel_up(k / k_step), w_share = device->cta_pairs ? 0.5 : 1.0;
     double least = INFINITY;
     for (int i = 0; i < 4; i++) {
         const double a = heights[i];
@@ -106,7 +106,7 @@ static double grouped_product(const rg_kernel_device *device, const double *c, c
             if (a * b > LARGEST_TILE)
                 continue;
             const double compute = 2.0 * a * b * k_step * units * f / (c[RG_MOE_COMPUTE] * peak);
-            const double load = 128.0 * (a + b * w_bytes / x_bytes) / c[RG_MOE_L2_SM];
+            const double load = 128.0 * (a + b * w_share * w_bytes / x_bytes) / c[RG_MOE_L2_SM];
             const double share = row_tiles * rg_kernel_up(n / b) / units;
             const double waves = share > STEADY_WAVES ? share + 0.5 : rg_kernel_up(share);
             const double cycles = waves * (steps * fmax(compute, load) + c[RG_MOE_WAVE]);
@@ -146,7 +146,7 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
         const double weights = l.touched * columns[g] * depths[g] * w_bytes;
         const double moved = l.total_rows * (depths[g] * x_bytes + columns[g] * act_bytes);
         const double hit =
-            device->options.cold_l2 ? 0.0 : rg_kernel_hit_ratio(weights, 0.6 * device->l2_bytes);
+            device->options.cold_l2 ? 0.0 : rg_kernel_hit_ratio(weights, device->l2_room);
         const double memory = (weights * (1.0 - hit) + moved) / memory_rate;
         const double l2 = weights * hit / device->l2_rate;
         const double sm =

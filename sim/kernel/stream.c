@@ -18,7 +18,7 @@ rg_status rg_kernel_stream(const rg_kernel_device *device, const rg_op *op, rg_k
     const double kernels = op->u.stream.kernels > 0 ? (double)op->u.stream.kernels : 1.0;
     const double bytes = rg_op_bytes(op).v, weights = op->weight_bytes.v;
     const double hit_ratio =
-        rg_kernel_hit_ratio(bytes - weights, c[RG_STREAM_SHARE] * device->l2_bytes);
+        rg_kernel_hit_ratio(bytes - weights, c[RG_STREAM_SHARE] * device->l2_room);
     const double hit = hit_ratio * (bytes - weights), missed = bytes - hit;
     const double l2_rate = fmin(device->l2_rate, c[RG_STREAM_L2] * device->units * device->hz);
     out->fixed = kernels * c[RG_STREAM_START] / device->hz;

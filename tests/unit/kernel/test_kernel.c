@@ -9,7 +9,8 @@
  * which only tiles and bytes count. */
 static rg_kernel_device round_device(void)
 {
-    rg_kernel_device d = {.name = "round", .units = 100, .hz = 1e9, .memory_rate = 1e12};
+    rg_kernel_device d = {
+        .name = "round", .units = 100, .hz = 1e9, .memory_rate = 1e12, .exp_per_cycle = 16};
     d.l2_rate = 1e15;
     for (int t = 0; t < RG_DTYPE_COUNT; t++)
         d.peak[t] = 1e14;
