@@ -236,6 +236,41 @@ static rg_status find_family(rg_hf *hf, const char *forced, rg_err *err)
     return RG_OK;
 }
 
+/* A config within a config leaves out what equals its class's default (LlamaConfig, MistralConfig,
+ * Gemma3TextConfig of transformers). */
+static const struct {
+    const char *type, *keys;
+    int64_t value;
+} nested_defaults[] = {
+    {"llama", "hidden_size", 4096},          {"llama", "num_hidden_layers", 32},
+    {"llama", "num_attention_heads", 32},    {"llama", "intermediate_size", 11008},
+    {"llama", "vocab_size", 32000},          {"mistral", "hidden_size", 4096},
+    {"mistral", "num_hidden_layers", 32},    {"mistral", "num_attention_heads", 32},
+    {"mistral", "intermediate_size", 14336}, {"mistral", "vocab_size", 32000},
+    {"gemma3_text", "hidden_size", 2304},    {"gemma3_text", "num_hidden_layers", 26},
+    {"gemma3_text", "vocab_size", 262208},   {"gemma3_text", "intermediate_size", 9216},
+};
+
+static bool nested_default(const rg_hf *hf, const char *key, int64_t *out)
+{
+    for (size_t i = 0; i < sizeof nested_defaults / sizeof nested_defaults[0]; i++)
+        if (hf->text != hf->root && strcmp(hf->type, nested_defaults[i].type) == 0 &&
+            strcmp(key, nested_defaults[i].keys) == 0) {
+            *out = nested_defaults[i].value;
+            return true;
+        }
+    return false;
+}
+
+/* A size that must be there, or have a default because the config is nested. */
+static rg_status read_size(rg_hf *hf, const char *key, const char *keys, int64_t *out, rg_err *err)
+{
+    int64_t fallback;
+    if (rg_hf_find(hf, keys) == NULL && nested_default(hf, key, &fallback))
+        return rg_hf_int_noted(hf, keys, 1, fallback, out, err);
+    return rg_hf_int(hf, keys, 1, out, err);
+}
+
 static rg_status read_qk_norm(rg_hf *hf, rg_err *err)
 {
     const char *rule = hf->family->qk_norm;
@@ -282,7 +317,13 @@ static rg_status read_attention(rg_hf *hf, rg_err *err)
 {
     rg_layer *l = &hf->base;
     const rg_hf_family *f = hf->family;
-    RG_TRY(rg_hf_int_or(hf, "num_attention_heads|n_head|n_heads|num_heads", 1, 0, &l->heads, err));
+    int64_t usual = 0;
+    if (rg_hf_find(hf, "num_attention_heads|n_head|n_heads|num_heads") == NULL &&
+        nested_default(hf, "num_attention_heads", &usual))
+        rg_hf_note(hf, "no key 'num_attention_heads': %" PRId64 ", the default of its class",
+                   usual);
+    RG_TRY(
+        rg_hf_int_or(hf, "num_attention_heads|n_head|n_heads|num_heads", 1, usual, &l->heads, err));
     if (l->heads == 0) /* attention-free models say so by leaving it out; others fail later */
         return RG_OK;
     RG_TRY(rg_hf_int_or(hf, "num_key_value_heads|n_head_kv|num_kv_heads", 1, l->heads, &l->kv_heads,
@@ -321,6 +362,9 @@ static rg_status read_ffn(rg_hf *hf, rg_err *err)
         RG_TRY(rg_node_int(node, 1, MAX_SIZE, &l->inter, err));
     else if (f->inter_ratio != NULL)
         l->inter = 4 * hf->model->hidden;
+    else if (nested_default(hf, "intermediate_size", &l->inter))
+        rg_hf_note(hf, "no key 'intermediate_size': %" PRId64 ", the default of its class",
+                   l->inter);
     return rg_hf_flag(hf, f->ffn_bias, &l->ffn_bias, err);
 }
 
@@ -328,16 +372,13 @@ static rg_status read_sizes(rg_hf *hf, rg_err *err)
 {
     rg_model *m = hf->model;
     const rg_hf_family *f = hf->family;
-    RG_TRY(rg_hf_int(hf, "hidden_size|n_embd|n_embed|d_model", 1, &m->hidden, err));
-    RG_TRY(rg_hf_int(hf, "num_hidden_layers|n_layer|n_layers|num_layers", 1, &m->layer_count, err));
+    RG_TRY(read_size(hf, "hidden_size", "hidden_size|n_embd|n_embed|d_model", &m->hidden, err));
+    RG_TRY(read_size(hf, "num_hidden_layers", "num_hidden_layers|n_layer|n_layers|num_layers",
+                     &m->layer_count, err));
     if (m->layer_count > MAX_LAYERS)
         return rg_fail(err, RG_ERR_LIMIT, rg_hf_pos(hf), "'%lld' layers, at most %d are read",
                        (long long)m->layer_count, MAX_LAYERS);
-    rg_node *vocab = rg_hf_find(hf, "padded_vocab_size|vocab_size");
-    if (vocab == NULL && (strcmp(hf->type, "gemma3") == 0 || strcmp(hf->type, "gemma3_text") == 0))
-        RG_TRY(rg_hf_int_noted(hf, "vocab_size", 1, 262208, &m->vocab, err));
-    else
-        RG_TRY(rg_hf_int(hf, "padded_vocab_size|vocab_size", 1, &m->vocab, err));
+    RG_TRY(read_size(hf, "vocab_size", "padded_vocab_size|vocab_size", &m->vocab, err));
     RG_TRY(rg_hf_int_or(hf,
                         "max_position_embeddings|n_positions|max_seq_len|seq_length|"
                         "max_sequence_length|model_max_length|n_ctx",
