@@ -178,9 +178,10 @@ static void report_heading(const estimate *e)
                    (long long)p->pp, (long long)p->ep, (long long)p->cp, (long long)p->dp);
     rg_report_line(
         e->report,
-        "weights %s, KV %s; batch %lld, %lld tokens of context and %lld of output each\n",
-        s->formats.weight.name, s->formats.kv.name, (long long)e->load.batch,
-        (long long)e->load.context_tokens, (long long)e->load.output_tokens);
+        "weights %s, KV %s (%s); batch %lld, %lld tokens of context and %lld of output each\n",
+        s->formats.weight.name, s->formats.kv.name, rg_kv_layout_name(s->formats.kv_layout),
+        (long long)e->load.batch, (long long)e->load.context_tokens,
+        (long long)e->load.output_tokens);
 }
 
 /* The first thing to know: whether it runs at all, and if not, how many devices would hold it. */

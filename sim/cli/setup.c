@@ -120,6 +120,8 @@ rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report
     rg_formats *f = &out->formats;
     f->fused_attention = !rg_arg_flag(args, "unfused");
     f->page_tokens = 16;
+    RG_TRY(rg_kv_layout_parse(rg_arg_text(args, "kv-layout"), &f->kv_layout, err));
+    rg_report_setting(report, "kv_layout", rg_kv_layout_name(f->kv_layout));
     expand_unknown(out->accel, f, report);
     RG_TRY(rg_arg_real(args, "moe-skew", 0.0, 4.0, &f->moe_skew, err));
     return RG_OK;

@@ -33,6 +33,12 @@
          "KV cache: bf16, fp8, int8, int4_g64, int2_g32 ... [the "                          \
          "checkpoint's, else bf16]",                                                        \
          false},                                                                            \
+        {"kv-layout",                                                                       \
+         0,                                                                                 \
+         "LAYOUT",                                                                          \
+         "ideal",                                                                           \
+         "what is kept: ideal, window_capped, uniform_page, mla_latent, mla_expanded",      \
+         false},                                                                            \
         {"act-type", 0, "TYPE", "bf16", "activations in memory", false},                    \
         {"unfused", 0, NULL, NULL, "attention writes its scores to memory", false},         \
     {                                                                                       \

@@ -37,6 +37,7 @@ typedef struct rg_formats {
     rg_dtype act;  /* activations in memory */
     rg_dtype math; /* product type of layers in the weight format; attention uses act, or fp8 with
                       an fp8 cache; layers in other formats use the type of their format */
+    rg_kv_layout kv_layout; /* what is kept: windows capped or not, MLA as latent or expanded */
     bool fused_attention;
     int64_t page_tokens;
     double moe_skew; /* power-law exponent of the expert loads; 0 = even */
@@ -87,7 +88,7 @@ int64_t rg_pass_logit_rows(const rg_pass *pass);
 /** Bytes of weights, KV per token, recurrent state per sequence on one rank. */
 rg_bytes rg_shard_weight_bytes(const rg_model *model, const rg_formats *formats,
                                const rg_shard *shard);
-/** KV of one sequence of this length as the ideal layout keeps it: windows applied, MLA latent. */
+/** KV of one sequence of this length in formats->kv_layout. */
 rg_bytes rg_shard_kv_bytes(const rg_model *model, const rg_formats *formats, const rg_shard *shard,
                            double context_tokens);
 /** The same in any layout, in pages of formats->page_tokens where the layout has pages. */

@@ -159,6 +159,52 @@ static void indexer(builder *b)
     emit(b, &t);
 }
 
+static rg_template mla_template(const builder *b, rg_template_kind kind, int64_t heads)
+{
+    const rg_layer *l = b->layer;
+    rg_template t = blank(b, kind, RG_OP_MLA_PREFILL, "attention", RG_ROWS_ATTENTION);
+    t.op.u.attention.heads = t.op.u.attention.kv_heads = heads;
+    t.op.u.attention.head_dim = l->nope_dim + l->rope_dim;
+    t.op.u.attention.v_head_dim = rg_layer_v_dim(l);
+    t.op.u.attention.latent = l->kv_lora;
+    t.op.u.attention.rope_dim = l->rope_dim;
+    t.op.u.attention.window = l->index_top_k; /* each query reads the tokens chosen for it */
+    t.op.u.attention.causal = true;
+    t.op.u.attention.fused = b->formats->fused_attention;
+    t.op.u.attention.math = b->scores;
+    t.op.u.attention.kv = b->formats->kv;
+    t.op.u.attention.page_tokens = b->formats->page_tokens;
+    return t;
+}
+
+/* The cache holds latents. Prefill expands them; decode takes the same weights into the query and
+ * the result. */
+static void mla_latent(builder *b, int64_t heads)
+{
+    const rg_layer *l = b->layer;
+    const rg_format *w = rg_formats_mixer(b->formats);
+    const int64_t v = rg_layer_v_dim(l);
+    gemm(b, "kv_b_proj", RG_ROWS_SPAN, heads * (l->nope_dim + v), l->kv_lora, 1, w,
+         (double)l->kv_lora * (double)l->heads * (double)(l->nope_dim + v), false);
+    gemm(b, "mla_bmm_pre", RG_ROWS_DECODE, l->kv_lora, l->nope_dim, heads, w, 0, true);
+    const rg_template t = mla_template(b, RG_TEMPLATE_MLA, heads);
+    emit(b, &t);
+    gemm(b, "mla_bmm_post", RG_ROWS_DECODE, v, l->kv_lora, heads, w, 0, true);
+}
+
+/* The cache holds K and V of every head: new tokens are expanded once, and attention is plain. */
+static void mla_expanded(builder *b, int64_t heads)
+{
+    const rg_layer *l = b->layer;
+    const int64_t width = l->nope_dim + rg_layer_v_dim(l);
+    gemm(b, "kv_b_proj", RG_ROWS_ATTENTION, heads * width, l->kv_lora, 1,
+         rg_formats_mixer(b->formats), (double)l->kv_lora * (double)l->heads * (double)width,
+         false);
+    rg_template t = mla_template(b, RG_TEMPLATE_ATTENTION, heads);
+    t.op.u.attention.latent = t.op.u.attention.rope_dim = 0;
+    emit(b, &t);
+}
+
 static void mla(builder *b)
 {
     const rg_layer *l = b->layer;
@@ -188,24 +234,10 @@ static void mla(builder *b)
     const double rope = (double)((heads + 1) * l->rope_dim);
     if (l->rope_dim > 0)
         stream(b, "rope", RG_ROWS_ATTENTION, rope, rope, 3 * rope, 1);
-    /* Prefill expands latents; decode takes the same weights into the query and the result. */
-    gemm(b, "kv_b_proj", RG_ROWS_SPAN, heads * (l->nope_dim + v), l->kv_lora, 1, w,
-         (double)l->kv_lora * whole_heads * (double)(l->nope_dim + v), false);
-    gemm(b, "mla_bmm_pre", RG_ROWS_DECODE, l->kv_lora, l->nope_dim, heads, w, 0, true);
-    rg_template t = blank(b, RG_TEMPLATE_MLA, RG_OP_MLA_PREFILL, "attention", RG_ROWS_ATTENTION);
-    t.op.u.attention.heads = t.op.u.attention.kv_heads = heads;
-    t.op.u.attention.head_dim = q_dim;
-    t.op.u.attention.v_head_dim = v;
-    t.op.u.attention.latent = l->kv_lora;
-    t.op.u.attention.rope_dim = l->rope_dim;
-    t.op.u.attention.window = l->index_top_k; /* each query reads the tokens chosen for it */
-    t.op.u.attention.causal = true;
-    t.op.u.attention.fused = b->formats->fused_attention;
-    t.op.u.attention.math = b->scores;
-    t.op.u.attention.kv = b->formats->kv;
-    t.op.u.attention.page_tokens = b->formats->page_tokens;
-    emit(b, &t);
-    gemm(b, "mla_bmm_post", RG_ROWS_DECODE, v, l->kv_lora, heads, w, 0, true);
+    if (b->formats->kv_layout == RG_KV_MLA_EXPANDED)
+        mla_expanded(b, heads);
+    else
+        mla_latent(b, heads);
     gemm(b, "o_proj", RG_ROWS_ATTENTION, h, heads * v, 1, w, (double)h * whole_heads * (double)v,
          false);
 }

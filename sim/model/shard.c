@@ -142,7 +142,7 @@ rg_bytes rg_shard_kv_bytes_in(const rg_model *m, const rg_formats *f, const rg_s
 rg_bytes rg_shard_kv_bytes(const rg_model *m, const rg_formats *f, const rg_shard *shard,
                            double context)
 {
-    return rg_shard_kv_bytes_in(m, f, shard, RG_KV_IDEAL, context);
+    return rg_shard_kv_bytes_in(m, f, shard, f->kv_layout, context);
 }
 
 rg_bytes rg_shard_state_bytes(const rg_model *m, const rg_shard *shard)

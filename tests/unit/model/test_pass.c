@@ -314,6 +314,38 @@ static void absorbed_decode_and_expanded_prefill_do_equal_scores(void **state)
     assert_int_equal(found, 3);
 }
 
+static void an_expanded_latent_costs_cache_and_no_absorbing(void **state)
+{
+    (void)state;
+    const rg_model *m = model_of(DEEPSEEK_V3);
+    rg_formats f = formats_of(m, NULL, NULL);
+    f.kv_layout = RG_KV_MLA_EXPANDED;
+    const rg_pass pass = decode(1, 4095);
+    const sums s = sum_of(m, &f, &whole, &pass);
+    assert_close(s.kv_read, 4096 * 61 * 128.0 * (192 + 128) * 2, 1e-12);
+    assert_close(s.kv_read, rg_shard_kv_bytes(m, &f, &whole, 4096).v, 1e-12);
+    assert_close(rg_shard_weight_bytes(m, &f, &whole).v, 2.0 * (double)m->parameters_total, 1e-12);
+    rg_err err = {0};
+    rg_op_list list;
+    assert_ok(rg_pass_ops(arena, m, &f, &whole, &pass, &list, &err));
+    for (int i = 0; i < list.count; i++)
+        assert_int_not_equal(list.items[i].kind, RG_OP_MLA_DECODE);
+}
+
+static void seven_billion_at_2048_tokens_keep_a_gigabyte_a_request(void **state)
+{
+    (void)state;
+    /* 8.4 GB as quoted is a batch of 8 */
+    const rg_model *m =
+        model_of("{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_hidden_layers\": 32,"
+                 "\"num_attention_heads\": 32, \"intermediate_size\": 11008,"
+                 "\"vocab_size\": 32000}");
+    const rg_formats f = formats_of(m, NULL, NULL);
+    const double one = rg_shard_kv_bytes(m, &f, &whole, 2048).v;
+    assert_close(one, 1.07e9, 0.005);
+    assert_close(8 * one, 8.4e9, 0.03);
+}
+
 static void data_parallel_attention_divides_sequences_and_not_heads(void **state)
 {
     (void)state;
@@ -416,6 +448,8 @@ int main(void)
         cmocka_unit_test(heads_over_kv_heads_is_the_ratio_of_kv_bytes),
         cmocka_unit_test(a_mixture_reads_few_experts_for_few_tokens),
         cmocka_unit_test(absorbed_decode_and_expanded_prefill_do_equal_scores),
+        cmocka_unit_test(an_expanded_latent_costs_cache_and_no_absorbing),
+        cmocka_unit_test(seven_billion_at_2048_tokens_keep_a_gigabyte_a_request),
         cmocka_unit_test(data_parallel_attention_divides_sequences_and_not_heads),
         cmocka_unit_test(context_parallel_ranks_share_the_cache),
         cmocka_unit_test(splits_that_engines_refuse_are_refused_with_a_reason),
