@@ -13,7 +13,7 @@
 typedef enum rg_sample {
     RG_IN_SAMPLE,     /* its shape was on the fitted side of the split */
     RG_OUT_OF_SAMPLE, /* own constants, shape on the other side */
-    RG_CARRIED_OVER,  /* constants of another device, or physical guesses */
+    RG_CARRIED_OVER,  /* constants of another device, physical guesses, or none at all */
     RG_SAMPLE_COUNT,
 } rg_sample;
 const char *rg_sample_name(rg_sample sample);

@@ -88,7 +88,8 @@ bool rg_predictor_own(const rg_predictor *predictor, const rg_measured_row *row)
 {
     if (row->collective)
         return predictor->own_collective;
-    return predictor->own->origin[rg_kernel_group_of(&row->op)] == RG_KO_OWN;
+    return !predictor->own->options.ideal &&
+           predictor->own->origin[rg_kernel_group_of(&row->op)] == RG_KO_OWN;
 }
 
 static double collective_seconds(const rg_predictor *p, const rg_measured_row *row)
