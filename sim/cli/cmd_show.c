@@ -49,7 +49,7 @@ static rg_status show_file(rg_arena *arena, const rg_args *args, const char *pat
     if (kind != NULL && strcmp(kind, "engine") == 0) {
         rg_engine engine;
         RG_TRY(rg_engine_load(arena, path, &engine, err));
-        return rg_show_engine(&engine, form, report, err);
+        return rg_show_engine(arena, &engine, form, report, err);
     }
     if (kind != NULL && strcmp(kind, "cluster") == 0) {
         rg_cluster *cluster;

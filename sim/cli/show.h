@@ -18,7 +18,8 @@ rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_form form, rg_repor
 rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_form form, rg_report *report,
                           rg_err *err);
 /** Constants of a serving engine. */
-rg_status rg_show_engine(const rg_engine *engine, rg_form form, rg_report *report, rg_err *err);
+rg_status rg_show_engine(rg_arena *arena, const rg_engine *engine, rg_form form, rg_report *report,
+                         rg_err *err);
 /** A price list. */
 rg_status rg_show_prices(const rg_price_list *prices, rg_report *report, rg_err *err);
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /** Figures as a JSON object by path: {value, unit, source}. */
 static void figures_as_json(rg_report *report, const rg_named_figure *figures, int count)
@@ -22,6 +23,15 @@ static void figures_as_json(rg_report *report, const rg_named_figure *figures, i
     rg_report_json(report, "figures", all);
 }
 
+/** A figure with its unit; whole numbers without a point. */
+static void say_figure(const rg_figure *figure, char *out, size_t size)
+{
+    if (figure->dim == RG_DIM_NONE && floor(figure->value) == figure->value)
+        snprintf(out, size, "%.0f", figure->value);
+    else
+        rg_quantity_format(figure->value, figure->dim, 4, out, size);
+}
+
 static void figures_as_table(rg_report *report, const rg_named_figure *figures, int count)
 {
     rg_table *table = rg_report_table(report, "figure_table", "Figures");
@@ -33,10 +43,7 @@ static void figures_as_table(rg_report *report, const rg_named_figure *figures, 
     for (int i = 0; i < count; i++) {
         const rg_figure *figure = figures[i].figure;
         char shown[64];
-        if (figure->dim == RG_DIM_NONE && floor(figure->value) == figure->value)
-            snprintf(shown, sizeof shown, "%.0f", figure->value);
-        else
-            rg_quantity_format(figure->value, figure->dim, 4, shown, sizeof shown);
+        say_figure(figure, shown, sizeof shown);
         rg_table_text(table, figures[i].path);
         rg_table_text(table, shown);
         rg_table_real(table, figure->value);
@@ -45,18 +52,60 @@ static void figures_as_table(rg_report *report, const rg_named_figure *figures, 
     }
 }
 
-/** The figures in both forms: JSON takes the object, text and CSV the table. */
-static void add_figures(rg_report *report, rg_form form, const rg_named_figure *figures, int count)
+/** Index of a figure's source among the first ones of their text, counted from 1. */
+static int source_number(const rg_named_figure *figures, const int *numbers, int index, int sources)
 {
-    if (form == RG_FORM_JSON)
-        figures_as_json(report, figures, count);
-    else
-        figures_as_table(report, figures, count);
+    for (int i = 0; i < index; i++)
+        if (strcmp(figures[i].figure->source, figures[index].figure->source) == 0)
+            return numbers[i];
+    return sources + 1;
+}
+
+/** For people: a number in place of each source, and the sources once, below. */
+static rg_status figures_as_text(rg_arena *arena, rg_report *report, const rg_named_figure *figures,
+                                 int count, rg_err *err)
+{
+    int *numbers = RG_NEW(arena, int, count, err);
+    if (numbers == NULL)
+        return RG_ERR_LIMIT;
+    rg_table *table = rg_report_table(report, "figure_table", "Figures");
+    rg_table_column(table, "figure", "figure", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(table, "shown", "value", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(table, "source", "source", RG_CELL_INT, RG_DIM_NONE, false);
+    int sources = 0;
+    for (int i = 0; i < count; i++) {
+        char shown[64];
+        say_figure(figures[i].figure, shown, sizeof shown);
+        numbers[i] = source_number(figures, numbers, i, sources);
+        sources = numbers[i] > sources ? numbers[i] : sources;
+        rg_table_text(table, figures[i].path);
+        rg_table_text(table, shown);
+        rg_table_int(table, numbers[i]);
+    }
+    rg_report_line(report, "%s", "");
+    rg_report_line(report, "Sources");
+    for (int n = 1, i = 0; i < count; i++)
+        if (numbers[i] == n)
+            rg_report_line(report, "  %2d  %s", n++, figures[i].figure->source);
+    return RG_OK;
+}
+
+/** The figures in the form that was asked for. */
+static rg_status add_figures(rg_arena *arena, rg_report *report, rg_form form,
+                             const rg_named_figure *figures, int count, rg_err *err)
+{
     int assumed = 0;
     for (int i = 0; i < count; i++)
         assumed += figures[i].figure->assumed;
     rg_report_int(report, "figures_total", "figures", count);
     rg_report_int(report, "figures_assumed", "of them assumed", assumed);
+    if (form == RG_FORM_JSON)
+        figures_as_json(report, figures, count);
+    else if (form == RG_FORM_TEXT)
+        return figures_as_text(arena, report, figures, count, err);
+    else
+        figures_as_table(report, figures, count);
+    return RG_OK;
 }
 
 /** What a person wants first: peak, memory, and where one limit takes over from the other. */
@@ -123,7 +172,7 @@ rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_form form, rg_repor
     if (accel->note != NULL)
         rg_report_text(report, "note", "note", accel->note);
     add_summary(accel, report);
-    add_figures(report, form, figures, count);
+    RG_TRY(add_figures(arena, report, form, figures, count, err));
     add_fit(accel, report);
     return RG_OK;
 }
@@ -171,11 +220,11 @@ rg_status rg_show_cluster(rg_arena *arena, rg_cluster *cluster, rg_form form, rg
     add_fabric(report, "scale_out", "between domains", &cluster->scale_out);
     if (cluster->note != NULL)
         rg_report_text(report, "note", "note", cluster->note);
-    add_figures(report, form, figures, count);
-    return RG_OK;
+    return add_figures(arena, report, form, figures, count, err);
 }
 
-rg_status rg_show_engine(const rg_engine *engine, rg_form form, rg_report *report, rg_err *err)
+rg_status rg_show_engine(rg_arena *arena, const rg_engine *engine, rg_form form, rg_report *report,
+                         rg_err *err)
 {
     RG_TRY(rg_report_input(report, "engine", engine->path, err));
     rg_report_text(report, "kind", "kind", "engine");
@@ -183,8 +232,7 @@ rg_status rg_show_engine(const rg_engine *engine, rg_form form, rg_report *repor
     rg_report_text(report, "title", "title", engine->title);
     if (engine->note != NULL)
         rg_report_text(report, "note", "note", engine->note);
-    add_figures(report, form, engine->figures, engine->figure_count);
-    return RG_OK;
+    return add_figures(arena, report, form, engine->figures, engine->figure_count, err);
 }
 
 rg_status rg_show_prices(const rg_price_list *prices, rg_report *report, rg_err *err)

@@ -19,6 +19,8 @@ static const char ending[] = ".yaml";
 /** Folders that may hold data folders, most telling first. */
 typedef struct root_list {
     const char *path[MAX_ROOTS];
+    dev_t device[MAX_ROOTS];
+    ino_t node[MAX_ROOTS];
     int count;
 } root_list;
 
@@ -28,16 +30,20 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/** Add a folder; one that is absent, or there already under another name, is left out. */
 static rg_status add_root(rg_arena *arena, root_list *roots, const char *path, rg_err *err)
 {
-    if (roots->count == MAX_ROOTS)
+    struct stat status;
+    if (roots->count == MAX_ROOTS || stat(path, &status) != 0)
         return RG_OK;
     for (int i = 0; i < roots->count; i++)
-        if (strcmp(roots->path[i], path) == 0)
+        if (roots->device[i] == status.st_dev && roots->node[i] == status.st_ino)
             return RG_OK;
     const char *copy = rg_arena_strdup(arena, path, err);
     if (copy == NULL)
         return RG_ERR_LIMIT;
+    roots->device[roots->count] = status.st_dev;
+    roots->node[roots->count] = status.st_ino;
     roots->path[roots->count++] = copy;
     return RG_OK;
 }
