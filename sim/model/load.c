@@ -25,24 +25,30 @@ static const char *name_of_path(rg_arena *arena, const char *path, rg_err *err)
     const char *dot = strrchr(file, '.');
     if (dot != NULL && dot > file)
         length = (size_t)(dot - file);
+    static const char tail[] = "_config"; /* "org--model_config.json" */
+    const size_t tail_length = sizeof tail - 1;
+    if (length > tail_length && memcmp(file + length - tail_length, tail, tail_length) == 0)
+        length -= tail_length;
     return rg_arena_copy(arena, file, length, err);
 }
 
-/* hf_quant_config.json beside config.json, NAME.hf_quant_config.json beside NAME.json. */
+/* hf_quant_config.json beside config.json, NAME.hf_quant_config.json beside NAME.json,
+ * NAME_hf_quant_config.json beside NAME_config.json. */
 static rg_status load_quant_file(rg_arena *arena, const char *path, rg_node **out, rg_err *err)
 {
     const char *slash = strrchr(path, '/');
-    const int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
-    const int stem = (int)strlen(path) - 5; /* without ".json" */
-    char *own = rg_arena_printf(arena, err, "%.*s.hf_quant_config.json", stem, path);
-    char *beside = rg_arena_printf(arena, err, "%.*shf_quant_config.json", folder, path);
+    const char *file = slash != NULL ? slash + 1 : path;
+    const int folder = (int)(file - path);
+    const int stem = rg_text_ends_with(path, ".json") ? (int)strlen(path) - 5 : (int)strlen(path);
+    const char *beside[2] = {rg_arena_printf(arena, err, "%.*s.hf_quant_config.json", stem, path)};
+    if (strcmp(file, "config.json") == 0)
+        beside[1] = rg_arena_printf(arena, err, "%.*shf_quant_config.json", folder, path);
+    else if (rg_text_ends_with(path, "_config.json"))
+        beside[1] = rg_arena_printf(arena, err, "%.*s_hf_quant_config.json", stem - 7, path);
     *out = NULL;
-    if (own == NULL || beside == NULL)
-        return RG_ERR_LIMIT;
-    if (rg_file_exists(own))
-        return rg_doc_load(arena, own, out, err);
-    if (strcmp(path + folder, "config.json") == 0 && rg_file_exists(beside))
-        return rg_doc_load(arena, beside, out, err);
+    for (int i = 0; i < 2; i++)
+        if (beside[i] != NULL && strcmp(beside[i], path) != 0 && rg_file_exists(beside[i]))
+            return rg_doc_load(arena, beside[i], out, err);
     return RG_OK;
 }
 

@@ -114,7 +114,8 @@ typedef struct rg_model {
 } rg_model;
 
 /** Load by name ("llama-3.1-70b"), model YAML or config.json. A config.json takes a
- * hf_quant_config.json beside it (or NAME.hf_quant_config.json beside NAME.json) into account. */
+ * hf_quant_config.json beside it into account (NAME.hf_quant_config.json beside NAME.json,
+ * NAME_hf_quant_config.json beside NAME_config.json). */
 rg_status rg_model_load(rg_arena *arena, const char *name_or_path, rg_model **out, rg_err *err);
 /** The same with what-if changes of scope "model"; a config.json takes none. */
 rg_status rg_model_load_changed(rg_arena *arena, const char *name_or_path,
