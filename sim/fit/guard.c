@@ -282,12 +282,12 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
     const rg_base_entry *b = j->reference[i];
     const double limit = log1p(v->tolerance);
     const double percent = 100 * v->change;
-    if (e->throttled != NULL || b->throttled != NULL)
+    const double cycles = rg_cycles_shift(e, b, s.change);
+    if (isnan(cycles) && (e->throttled != NULL || b->throttled != NULL))
         return rg_say(j, v, RG_INCONCLUSIVE,
                       "%.1f %% slower, but the clock was held down (%s) in the %s", percent,
                       e->throttled != NULL ? e->throttled : b->throttled,
                       e->throttled != NULL ? "run" : "baseline");
-    const double cycles = rg_cycles_shift(e, b, s.change);
     if (!isnan(cycles) && cycles <= limit) {
         const double clock =
             e->clock_hz > 0 && b->clock_hz > 0 ? e->clock_hz / b->clock_hz - 1 : NAN;

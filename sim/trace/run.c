@@ -273,7 +273,12 @@ static rg_status rg_read_delimited(rg_reader *r, const char *text, size_t length
     int header = rg_find_header(&rows, rg_ncu_marks, "Process ID");
     if (header >= 0)
         return rg_run_read_ncu(r, &rows, header, err);
-    header = rg_find_header(&rows, rg_nsys_marks, "Name");
+    static const char *const instances[] = {"Instances", NULL};
+    header = rg_find_header(&rows, instances, "Name"); /* the kernel report, if there are several */
+    if (header >= 0 && rg_row_find(&rows.items[header], rg_nsys_marks) < 0)
+        header = -1;
+    if (header < 0)
+        header = rg_find_header(&rows, rg_nsys_marks, "Name");
     if (header < 0)
         header = rg_find_header(&rows, rg_nsys_marks, "Operation");
     if (header < 0)

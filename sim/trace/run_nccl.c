@@ -39,6 +39,15 @@ static const char *rg_nccl_unlabel(const char *line)
 {
     while (isspace((unsigned char)*line))
         line++;
+    if (strlen(line) > 20 && line[4] == '-' && line[7] == '-' &&
+        (line[10] == 'T' || line[10] == ' ') && line[13] == ':' &&
+        isdigit((unsigned char)line[0])) { /* "2026-05-02T10:11:12.3Z " */
+        line += 11;
+        while (*line != '\0' && !isspace((unsigned char)*line))
+            line++;
+        while (isspace((unsigned char)*line))
+            line++;
+    }
     const char *p = line;
     while (isdigit((unsigned char)*p))
         p++;

@@ -171,7 +171,7 @@ static rg_ncu_columns rg_ncu_find(const rg_row *header)
                              *const grid[] = {"Grid Size", "launch__grid_size", NULL},
                              *const metric[] = {"Metric Name", NULL},
                              *const unit[] = {"Metric Unit", NULL},
-                             *const value[] = {"Metric Value", NULL};
+                             *const value[] = {"Metric Value", "Average", NULL};
     return (rg_ncu_columns){.id = rg_row_find(header, id),
                             .process = rg_row_find(header, process),
                             .kernel = rg_row_find(header, kernel),
@@ -231,7 +231,9 @@ static rg_status rg_ncu_details(rg_reader *r, const rg_rows *rows, int header,
         const bool same = open != NULL && row != NULL &&
                           strcmp(rg_row_get(row, c->id), rg_row_get(open, c->id)) == 0 &&
                           strcmp(rg_row_get(row, c->process), rg_row_get(open, c->process)) == 0 &&
-                          strcmp(rg_row_get(row, c->kernel), rg_row_get(open, c->kernel)) == 0;
+                          strcmp(rg_row_get(row, c->kernel), rg_row_get(open, c->kernel)) == 0 &&
+                          strcmp(rg_row_get(row, c->grid), rg_row_get(open, c->grid)) == 0 &&
+                          strcmp(rg_row_get(row, c->block), rg_row_get(open, c->block)) == 0;
         if (open != NULL && !same) {
             RG_TRY(rg_ncu_keep(r, &launch, rg_row_get(open, c->kernel), rg_row_get(open, c->grid),
                                rg_row_get(open, c->block), (rg_pos){r->path, open->line, 1}, err));
@@ -291,6 +293,10 @@ rg_status rg_run_read_ncu(rg_reader *r, const rg_rows *rows, int header, rg_err 
     r->run->tool = "ncu";
     r->run->clocks = "base";
     const rg_ncu_columns c = rg_ncu_find(&rows->items[header]);
+    static const char *const invocations[] = {"Invocations", NULL};
+    if (rg_row_find(&rows->items[header], invocations) >= 0)
+        RG_TRY(rg_reader_note(r, err,
+                              "a summary by kernel: averages over launches, without their spread"));
     RG_TRY(rg_reader_note(r, err,
                           "ncu holds clocks at base and flushes caches unless told otherwise; "
                           "taken as so"));

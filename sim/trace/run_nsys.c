@@ -105,6 +105,13 @@ static void rg_nsys_shape(const rg_row *header, const rg_row *row, char *out, si
     }
 }
 
+/* Another report follows in the same file: a header, or a blank line behind the rows. */
+static bool rg_nsys_ends(const rg_row *head, const rg_row *row, int entries)
+{
+    return entries > 0 && (row->count == 0 || strcmp(row->field[0], head->field[0]) == 0 ||
+                           row->field[0][0] == '*');
+}
+
 static rg_status rg_nsys_trace(rg_reader *r, const rg_rows *rows, int header, int duration,
                                double factor, int name, rg_err *err)
 {
@@ -176,6 +183,8 @@ rg_status rg_run_read_nsys(rg_reader *r, const rg_rows *rows, int header, rg_err
     RG_TRY(rg_nsys_locale(r, rows, header, column, RG_N_ALL, &locale, err));
     for (int i = header + 1; i < rows->count; i++) {
         const rg_row *row = &rows->items[i];
+        if (rg_nsys_ends(head, row, r->run->count))
+            break;
         if (row->count != head->count)
             continue;
         char shape[256];

@@ -167,6 +167,22 @@ static rg_status rg_probe_kernel(rg_reader *r, rg_node *kernel, rg_err *err)
     return RG_OK;
 }
 
+/* Kernels that the probe left out say why: {name, dtype, problem, reason}. */
+static rg_status rg_probe_not_run(rg_reader *r, rg_node *kernel, rg_err *err)
+{
+    if (kernel->kind != RG_NODE_MAP)
+        return RG_OK;
+    const char *problem, *reason = rg_json_text(kernel, "reason");
+    rg_run_entry *e;
+    RG_TRY(rg_probe_problem(r, kernel, &problem, err));
+    const int before = r->run->count;
+    RG_TRY(rg_reader_entry(r, rg_json_text(kernel, "name"), problem, rg_json_text(kernel, "dtype"),
+                           kernel->pos, &e, err));
+    if (r->run->count > before)
+        e->unusable = reason[0] != '\0' ? reason : "not run";
+    return RG_OK;
+}
+
 rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
 {
     rg_run *run = r->run;
@@ -205,9 +221,13 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
         clock = rg_json_child(device, "clock", RG_NODE_MAP);
     if (clock != NULL) {
         const char *locked = rg_json_text(clock, "locked");
+        const char *words = rg_json_text(clock, "state");
         run->clocks = rg_text_same(locked, "true")    ? "locked"
                       : rg_text_same(locked, "false") ? "unlocked"
-                                                      : rg_json_text(clock, "state");
+                      : rg_text_has(words, "not locked") || rg_text_has(words, "unlocked")
+                          ? "unlocked"
+                      : rg_text_has(words, "locked") ? "locked"
+                                                     : words;
         if (throttled == NULL)
             throttled = rg_probe_throttle(clock);
     }
@@ -216,6 +236,11 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
         return rg_fail(err, RG_ERR_INPUT, root->pos, "missing key 'kernels'");
     for (rg_node *k = kernels == NULL ? NULL : kernels->first; k != NULL; k = k->next)
         RG_TRY(rg_probe_kernel(r, k, err));
+    rg_node *not_run = rg_json_child(root, "not_run", RG_NODE_LIST);
+    for (rg_node *k = not_run == NULL ? NULL : not_run->first; k != NULL; k = k->next)
+        RG_TRY(rg_probe_not_run(r, k, err));
+    if (device != NULL && rg_text_same(rg_json_text(device, "emulated"), "true"))
+        RG_TRY(rg_reader_note(r, err, "measured on an emulated device: times mean nothing"));
     for (int i = 0; i < run->count && throttled != NULL; i++)
         if (run->entries[i].throttled == NULL)
             run->entries[i].throttled = throttled;

@@ -225,6 +225,14 @@ static void rg_table_classify(const char *heading, rg_column *c)
     snprintf(head, sizeof head, "%s", heading);
     rg_table_unit(head, c);
     const bool stat = rg_table_stat(head, c);
+    static const char *const derived[] = {
+        "speedup", "ratio", "throughput", "bandwidth", "efficiency", "utilization", "per_sec",
+        "gbps",    "tbps",  "tflop",      "gflop",     "error",      "%",           NULL};
+    for (const char *const *word = derived; *word != NULL && c->factor == 0; word++)
+        if (rg_text_has(heading, *word)) { /* a figure of the same measurement in unknown units */
+            c->role = RG_ROLE_IGNORED;
+            return;
+        }
     if (c->factor > 0 || stat) {
         c->role = RG_ROLE_MEASURE;
         snprintf(c->base, sizeof c->base, "%s", head);
@@ -474,9 +482,10 @@ rg_status rg_run_read_table(rg_reader *r, const rg_rows *rows, int header, rg_er
         rg_table_classify(t->head->field[k], &t->column[k]);
         measures = measures || t->column[k].role == RG_ROLE_MEASURE;
     }
-    for (int i = header + 1; i < rows->count; i++)
+    for (int i = header + 1; i < rows->count; i++) /* versions and dates are no numbers */
         for (int k = 0; k < rows->items[i].count && k < t->count; k++)
-            rg_locale_see(&t->locale, rows->items[i].field[k]);
+            if (!measures || t->column[k].role >= RG_ROLE_FLOPS)
+                rg_locale_see(&t->locale, rows->items[i].field[k]);
     RG_TRY(rg_locale_settle(&t->locale, (rg_pos){r->path, t->head->line, 1}, err));
     if (!measures)
         rg_table_by_fractions(t, rows, header);

@@ -302,6 +302,65 @@ static void program_output_before_json_keeps_the_lines(void **state)
     assert_int_equal(run->entries[0].pos.line, 3);
 }
 
+static void the_kernel_report_is_found_among_those_of_nsys(void **state)
+{
+    (void)state;
+    const rg_run *run = parse(
+        "Processing [r.sqlite] with [osrt_sum.py]...\n\n ** OS Runtime Summary (osrt_sum):\n\n"
+        "Time (%),Total Time (ns),Num Calls,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
+        "99.0,1000000,10,100000.0,100000.0,1,2,1.0,poll\n\n"
+        "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
+        "60.0,60000,6,10000.0,9900.0,9000,12000,800.0,\"void k<int, 2>(int*)\"\n\n"
+        "Time (%),Total Time (ns),Count,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Operation\n"
+        "100.0,5000,5,1000.0,1000.0,900,1100,50.0,[CUDA memcpy HtoD]\n",
+        NULL);
+    assert_int_equal(run->count, 1);
+    assert_close(entry(run, "void k<int, 2>(int*)", "")->median, 9.9e-6, 1e-12);
+}
+
+static void ncu_summary_by_kernel_keeps_grids_apart(void **state)
+{
+    (void)state;
+    const rg_run *run =
+        parse("\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Block Size\",\"Grid "
+              "Size\","
+              "\"Device\",\"CC\",\"Invocations\",\"Section Name\",\"Metric Name\",\"Metric Unit\","
+              "\"Minimum\",\"Maximum\",\"Average\"\n"
+              "\"1\",\"p\",\"h\",\"k\",\"(32, 1, 1)\",\"(8, 1, "
+              "1)\",\"0\",\"8.0\",\"3\",\"S\",\"Duration\","
+              "\"usecond\",\"2.1\",\"2.5\",\"2.3\"\n"
+              "\"1\",\"p\",\"h\",\"k\",\"(32, 1, 1)\",\"(9, 1, "
+              "1)\",\"0\",\"8.0\",\"3\",\"S\",\"Duration\","
+              "\"usecond\",\"4.1\",\"4.5\",\"4.3\"\n",
+              NULL);
+    assert_int_equal(run->count, 2);
+    assert_close(rg_run_cost(arena, entry(run, "k", "grid=(9,1,1) block=(32,1,1)"), &err), 4.3e-6,
+                 1e-9);
+}
+
+static void kernels_that_the_probe_did_not_run_say_why(void **state)
+{
+    (void)state;
+    const rg_run *run =
+        parse("{\"schema\": \"ridge.probe/1\", \"clock\": {\"state\": \"not locked by "
+              "ridge\"}, \"kernels\": [{\"name\": \"a\", \"samples_us\": [1, 2]}],"
+              "\"not_run\": [{\"name\": \"b\", \"problem\": {\"n\": 1}, "
+              "\"reason\": \"needs sm_90a\"}]}",
+              NULL);
+    assert_string_equal(run->clocks, "unlocked");
+    assert_string_equal(entry(run, "b", "n=1")->unusable, "needs sm_90a");
+}
+
+static void versions_and_figures_in_other_columns_are_no_numbers_of_the_table(void **state)
+{
+    (void)state;
+    const rg_run *run = parse("routine,torch_version,median_time_ms,speedup,tb_per_sec\n"
+                              "decode,2.1.0,0.125,1.75,2.625\n",
+                              NULL);
+    assert_string_equal(run->entries[0].problem, "routine=decode torch_version=2.1.0");
+    assert_close(rg_run_cost(arena, &run->entries[0], &err), 125e-6, 1e-12);
+}
+
 static void no_measurement_is_an_error(void **state)
 {
     (void)state;
@@ -368,6 +427,10 @@ int main(void)
         T(rows_of_a_table_are_samples_by_process),
         T(numbers_of_two_locales_in_one_file_are_refused),
         T(program_output_before_json_keeps_the_lines),
+        T(the_kernel_report_is_found_among_those_of_nsys),
+        T(ncu_summary_by_kernel_keeps_grids_apart),
+        T(kernels_that_the_probe_did_not_run_say_why),
+        T(versions_and_figures_in_other_columns_are_no_numbers_of_the_table),
         T(no_measurement_is_an_error),
         T(repeats_of_one_program_merge_into_processes),
         T(group_separators_of_many_countries),
