@@ -21,6 +21,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "no network; name one (mesh:8x8, a file of hw/noc, an anynet file) or give "
                        "--replay CURVE.csv");
+    if (rg_arg_given(args, "trace") || rg_arg_given(args, "operator"))
+        return rg_noc_command_trace(arena, args, report, err);
     return rg_noc_command_run(arena, args, report, err);
 }
 
@@ -30,8 +32,8 @@ static const rg_option options[] = {
      "hotspot({{nodes},{weights}}) "
      "or permutation(SEED)",
      false},
-    {"from", 0, "GROUP", "all", "nodes that send", false},
-    {"to", 0, "GROUP", "all", "nodes that are sent to, each alike, instead of a pattern", false},
+    {"from", 0, "GROUP", NULL, "nodes that send (all), or ask (sm)", false},
+    {"to", 0, "GROUP", NULL, "nodes that are sent to, each alike, or that answer (slice)", false},
     {"load", 'l', "L,...", NULL, "flits per sending node and cycle; default: a sweep", true},
     {"packet", 0, "FLITS", "1", "flits per packet", false},
     {"request-reply", 0, "R,RR,W,WR", NULL,
@@ -51,6 +53,21 @@ static const rg_option options[] = {
     {"cycles", 0, "N", "1000", "cycles of a sample period; three of warm-up, five at most after",
      false},
     {"seeds", 0, "N", "3", "runs per point, averaged (replay: 5)", false},
+    {"trace", 0, "FILE", NULL,
+     "run a trace: CSV cycle,src,dst,bytes[,class,id,after,delay], netrace, or SCALE-Sim", false},
+    {"operator", 0, "NAME", NULL,
+     "run an operator's traffic: gemm, kv-read, allreduce, allreduce-l2", false},
+    {"shape", 0, "MxNxK", "2048x2048x1024", "product of --operator gemm", false},
+    {"tile", 0, "MxNxK", "128x128x64", "output tile and k-step of a core", false},
+    {"stages", 0, "N", "4", "k-steps that a core has in flight", false},
+    {"element", 0, "BYTES", "2", "bytes of an operand's element", false},
+    {"bytes", 0, "SIZE", "16 MiB", "KV cache to read, or what each core reduces", false},
+    {"window", 0, "LINES", "64", "lines that a core has in flight", false},
+    {"line", 0, "BYTES", "128", "bytes of one read", false},
+    {"near", 0, NULL, NULL, "cores read from their nearest slices, which hold copies", false},
+    {"slice-delay", 0, "CYCLES", "0", "cycles from a request's arrival to its reply", false},
+    {"flit", 0, "SIZE", NULL, "bytes of a flit, instead of the network's", false},
+    {"max-packet", 0, "FLITS", "32", "longer messages go as several packets", false},
     {"replay", 0, "CURVE.csv", NULL, "run every row of a reference curve and compare", false},
     {"topology", 0, "FILE", NULL, "anynet file of the curve, instead of its network column", false},
     {"strict", 0, NULL, NULL, "exit 1 when a replayed row is outside its tolerance", false},
@@ -75,6 +92,7 @@ const rg_command rg_cmd_noc = {
     .examples = "  ridge noc mesh:8x8 --saturation\n"
                 "  ridge noc h100-like --from sm --to slice --closed\n"
                 "  ridge noc torus:8x8 -t tornado -l 0.1,0.2 --heat links.svg\n"
+                "  ridge noc h100-like --operator kv-read --bytes '32 MiB'\n"
                 "  ridge noc --replay m8_uni_p1_v4_b8.csv\n",
     .options = options,
     .run = run,

@@ -49,6 +49,11 @@ rg_status rg_noc_command_design(rg_arena *arena, const rg_args *args, rg_report 
         RG_TRY(rg_arg_choice(args, "routing", rg_noc_routing_names, &routing, err));
         d->router.routing = (rg_noc_routing)routing;
     }
+    if (d->router.routing == RG_NOC_ROUTE_ADAPTIVE && !d->router.wait_for_tail_credit) {
+        d->router.wait_for_tail_credit = true;
+        rg_report_assume(report, "adaptive routing deadlocks when packets share a virtual channel "
+                                 "in a row, so routers wait for the tail's credit");
+    }
     if (rg_arg_given(args, "allocator")) {
         int allocator;
         RG_TRY(rg_arg_choice(args, "allocator", rg_noc_allocator_names, &allocator, err));
@@ -99,7 +104,8 @@ static rg_status read_traffic(noc_run *n)
 {
     rg_noc_class *cl = &n->config.classes[0];
     int64_t flits;
-    const char *from = rg_arg_text(n->args, "from"), *to = rg_arg_text(n->args, "to");
+    const char *from = rg_arg_given(n->args, "from") ? rg_arg_text(n->args, "from") : "all";
+    const char *to = rg_arg_given(n->args, "to") ? rg_arg_text(n->args, "to") : "all";
     RG_TRY(rg_arg_int(n->args, "packet", 1, 65535, &flits, n->err));
     RG_TRY(rg_noc_group_traffic(n->arena, n->design, from, to, cl, &n->injecting, n->err));
     if (rg_arg_given(n->args, "traffic") || strcmp(to, "all") == 0) {
@@ -173,7 +179,8 @@ static void report_closed(noc_run *n)
                      RG_DIM_NONE);
     const rg_noc_design *d = n->design;
     if (d->clock_hz > 0.0 && d->flit_bytes > 0.0)
-        rg_report_figure(r, "channel_bound", "the same bound, all injecting nodes together",
+        rg_report_figure(r, "channel_bound_bytes_per_s",
+                         "the same bound, all injecting nodes together",
                          c->bound * n->injecting * d->flit_bytes * d->clock_hz, RG_DIM_BYTES_PER_S);
 }
 
@@ -506,7 +513,12 @@ rg_status rg_noc_command_run(rg_arena *arena, const rg_args *args, rg_report *re
                    n.design->graph->routers);
     if (rg_arg_flag(args, "closed")) {
         report_closed(&n);
-        RG_TRY(rg_noc_report_links(arena, report, n.design->graph, n.closed.link_load, 10, err));
+        int64_t rows;
+        RG_TRY(rg_arg_int(args, "links", 0, 1000000, &rows, err));
+        for (int o = 0; o < n.design->graph->outputs; o++)
+            n.closed.link_load[o] *= n.closed.bound; /* as at the bound */
+        RG_TRY(rg_noc_report_links(arena, report, n.design->graph, n.closed.link_load, (int)rows,
+                                   err));
         return rg_arg_write(args, report, NULL, err);
     }
     RG_TRY(read_loads(&n));

@@ -383,6 +383,8 @@ static rg_status read_design(loading *in, rg_node *root)
     RG_TRY(rg_map_text_or(root, "title", d->name, &d->title, in->err));
     RG_TRY(read_quantity(in, root, "clock", RG_DIM_HERTZ, &d->clock_hz));
     RG_TRY(read_quantity(in, root, "flit", RG_DIM_BYTES, &d->flit_bytes));
+    if (rg_map_find(root, "header") != NULL)
+        RG_TRY(read_quantity(in, root, "header", RG_DIM_BYTES, &d->header_bytes));
     RG_TRY(rg_map_get(root, "topology", &node, in->err));
     RG_TRY(rg_node_choice(node, topology_names, &topology, in->err));
     RG_TRY(build_topology(in, root, topology));
@@ -473,6 +475,7 @@ rg_status rg_noc_design_load(rg_arena *arena, const char *what, rg_noc_design **
     loading in = {.arena = arena, .design = RG_NEW(arena, rg_noc_design, 1, err), .err = err};
     if (in.design == NULL)
         return RG_ERR_LIMIT;
+    in.design->header_bytes = 8.0; /* as netrace counts: 8 for a request, 72 for 64 of data */
     RG_TRY(strchr(what, ':') != NULL && strchr(what, '/') == NULL ? load_words(&in, what)
                                                                   : load_file(&in, what));
     *out = in.design;

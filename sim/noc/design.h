@@ -24,8 +24,10 @@ typedef struct rg_noc_design {
     rg_noc_router router;
     rg_noc_group groups[RG_NOC_MAX_GROUPS]; /* group 0 is "all" */
     int group_count;
-    double clock_hz;            /* 0: not given; rates are then per cycle only */
-    double flit_bytes;          /* 0: not given */
+    double clock_hz;     /* 0: not given; rates are then per cycle only */
+    double flit_bytes;   /* 0: not given */
+    double header_bytes; /* address and command that travel with a request and with data; 8 unless
+                            the file says otherwise, 0 where they have wires of their own */
     const char *const *assumed; /* figures of the file whose source says "assumed", in words */
     int assumed_count;
 } rg_noc_design;

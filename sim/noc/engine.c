@@ -457,8 +457,8 @@ static void general_cycles(rg_noc_sim *s, int64_t cycles)
         receive_credits(s, b);
         if (s->slow)
             receive_ready(s);
-        if (s->config->sends != NULL)
-            rg_noc_state_wake_sends(s);
+        if (s->stream != NULL)
+            rg_noc_state_stream_wake(s);
         rg_noc_state_inject(s);
         allocate(s, b);
         s->now++;
@@ -471,8 +471,8 @@ INLINE void plain_cycles(rg_noc_sim *s, uint32_t shift, int64_t cycles)
     for (int64_t i = 0; i < cycles; i++) {
         receive_flits(s, b);
         receive_credits(s, b);
-        if (s->config->sends != NULL)
-            rg_noc_state_wake_sends(s);
+        if (s->stream != NULL)
+            rg_noc_state_stream_wake(s);
         rg_noc_state_inject(s);
         va_separable(s, b);
         sa_separable(s, b);

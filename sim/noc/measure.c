@@ -83,7 +83,7 @@ static void age_in_flight(const rg_noc_sim *s, bool recorded_only, double *sum, 
     }
 }
 
-static rg_status step(rg_noc_sim *s, int64_t cycles, rg_err *err)
+rg_status rg_noc_state_step(rg_noc_sim *s, int64_t cycles, rg_err *err)
 {
     if (!s->config->check) {
         rg_noc_sim_step(s, cycles);
@@ -122,7 +122,7 @@ static rg_status drain(rg_noc_sim *s, const rg_noc_protocol *p, bool *late, rg_e
     s->counting = false;
     s->drain_from = s->now;
     for (int64_t steps = 1; s->recorded_out > 0 || sources_behind(s); steps++) {
-        RG_TRY(step(s, 1, err));
+        RG_TRY(rg_noc_state_step(s, 1, err));
         if (steps % 1000 != 0)
             continue;
         double sum = s->packet_latency.sum, count = (double)s->packet_latency.count;
@@ -174,6 +174,8 @@ static bool judge_period(rg_noc_sim *s, const rg_noc_protocol *p, progress *g)
 
 static double offered_load(const rg_noc_config *config)
 {
+    if (config->sends != NULL)
+        return NAN;
     double sum = 0.0;
     for (int c = 0; c < config->class_count; c++)
         for (int n = 0; n < config->graph->nodes; n++) {
@@ -211,12 +213,12 @@ static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *
     s->batch_length = s->batch_length > 0 ? s->batch_length : 1;
     for (int period = 0; period < p->max_periods; period++) {
         if (period == p->warmup_periods) {
-            clear_counts(s);
-            g->running = s->recording = true;
-            g->since = s->record_from = s->now;
+            rg_noc_state_start_counting(s);
+            g->running = true;
+            g->since = s->now;
             g->backlog = source_backlog(s);
         }
-        RG_TRY(step(s, p->sample_period, err));
+        RG_TRY(rg_noc_state_step(s, p->sample_period, err));
         if (judge_period(s, p, g))
             break;
     }
@@ -303,6 +305,23 @@ static void fill_latencies(const rg_noc_sim *s, rg_noc_result *out)
     const double count = (double)s->packet_latency.count;
     out->fragmentation = count > 0.0 ? s->fragmentation / count : NAN;
     out->hops = count > 0.0 ? s->hop_sum / count : NAN;
+}
+
+void rg_noc_state_start_counting(rg_noc_sim *s)
+{
+    clear_counts(s);
+    s->counting = s->recording = true;
+    s->record_from = s->now;
+}
+
+rg_status rg_noc_state_results(rg_arena *arena, const rg_noc_sim *s, double cycles, bool detail,
+                               rg_noc_result *out, rg_err *err)
+{
+    fill_rates(s, cycles, out);
+    fill_latencies(s, out);
+    out->cycles = s->now;
+    out->flit_hops = s->flit_hops;
+    return detail ? fill_arrays(arena, s, cycles, out, err) : RG_OK;
 }
 
 static void blank_latencies(rg_noc_result *out)

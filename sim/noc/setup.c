@@ -82,18 +82,24 @@ static rg_status check_class(const rg_noc_config *config, int c, rg_err *err)
 
 static rg_status check_sends(const rg_noc_config *config, rg_err *err)
 {
+    if (config->send_count >= INT32_MAX)
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "more than %d messages", INT32_MAX);
+    RG_TRY(check_between("the longest packet in flits", config->max_packet, 1, UINT16_MAX, err));
     for (int64_t i = 0; i < config->send_count; i++) {
         const rg_noc_send *send = &config->sends[i];
-        RG_TRY(check_between("a trace packet's source", send->source, 0, config->graph->nodes - 1,
+        RG_TRY(check_between("a trace message's source", send->source, 0, config->graph->nodes - 1,
                              err));
-        RG_TRY(check_between("a trace packet's destination", send->destination, 0,
+        RG_TRY(check_between("a trace message's destination", send->destination, 0,
                              config->graph->nodes - 1, err));
-        RG_TRY(check_between("a trace packet's flits", send->flits, 1, UINT16_MAX, err));
-        RG_TRY(check_between("a trace packet's class", send->class_index, 0,
+        RG_TRY(check_between("a trace message's flits", send->flits, 1, INT32_MAX, err));
+        RG_TRY(check_between("a trace message's class", send->class_index, 0,
                              config->class_count - 1, err));
-        if (send->after >= config->send_count)
-            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "packet %lld waits for '%d' of %lld",
-                           (long long)i, send->after, (long long)config->send_count);
+    }
+    for (int64_t i = 0; i < config->order_count; i++) {
+        const rg_noc_order *order = &config->orders[i];
+        const int last = (int)config->send_count - 1;
+        RG_TRY(check_between("a message that comes before", order->before, 0, last, err));
+        RG_TRY(check_between("a message that comes after", order->after, 0, last, err));
     }
     return RG_OK;
 }
@@ -353,24 +359,6 @@ static rg_status new_pool(rg_noc_sim *s, rg_err *err)
     return RG_OK;
 }
 
-static rg_status new_trace(rg_noc_sim *s, rg_err *err)
-{
-    const size_t count = (size_t)s->config->send_count;
-    if (s->config->sends == NULL)
-        return RG_OK;
-    s->send_first = RG_NEW(s->arena, uint32_t, count, err);
-    s->send_next = RG_NEW(s->arena, uint32_t, count, err);
-    s->send_birth = RG_NEW(s->arena, uint32_t, count, err);
-    s->wake = RG_NEW(s->arena, wake_item, count, err);
-    if (s->send_first == NULL || s->send_next == NULL || s->send_birth == NULL || s->wake == NULL)
-        return RG_ERR_LIMIT;
-    for (size_t i = 0; i < count; i++)
-        s->send_first[i] = s->send_next[i] = RG_NOC_NONE;
-    s->sends_left = s->config->send_count;
-    rg_noc_state_schedule_sends(s);
-    return RG_OK;
-}
-
 static void fill_kinds(rg_noc_sim *s)
 {
     for (int c = 0; c < s->config->class_count; c++) {
@@ -427,7 +415,8 @@ rg_status rg_noc_sim_new(rg_arena *arena, const rg_noc_config *config, rg_noc_si
         return RG_ERR_LIMIT;
     RG_TRY(new_bit_set(arena, s->nodes, &s->active, err));
     RG_TRY(rg_noc_state_sources(s, err));
-    RG_TRY(new_trace(s, err));
+    if (config->sends != NULL)
+        RG_TRY(rg_noc_state_stream_new(s, err));
     *out = s;
     return RG_OK;
 }

@@ -28,7 +28,8 @@ typedef enum rg_noc_routing {
     RG_NOC_ROUTE_TABLE,    /* shortest path; dimension order on meshes, by digit on flies */
     RG_NOC_ROUTE_TORUS,    /* dimension order, shorter way round, VCs split at the wrap link */
     RG_NOC_ROUTE_TREE,     /* up by a random port until the destination is below, then down */
-    RG_NOC_ROUTE_ADAPTIVE, /* mesh: any productive port; VC 0 is the dimension-order escape */
+    RG_NOC_ROUTE_ADAPTIVE, /* mesh: any productive port; VC 0 is the dimension-order escape. Free of
+                              deadlock only with wait_for_tail_credit */
     RG_NOC_ROUTE_VALIANT,  /* mesh or torus: by way of a random node, half of the VCs each leg */
 } rg_noc_routing;
 
@@ -70,15 +71,19 @@ typedef struct rg_noc_class {
     int reply_vc_first, reply_vc_count;
 } rg_noc_class;
 
-/** A packet of a trace. The network has one source queue per node and class. */
+/** A message of a trace; longer ones than max_packet go as several packets, in order. */
 typedef struct rg_noc_send {
     uint64_t cycle; /* earliest birth */
     int32_t source, destination;
     int32_t flits;
     int32_t class_index;
-    int32_t after;  /* index of the send whose arrival lets this one go, -1: none */
-    uint32_t delay; /* cycles from that arrival to birth */
 } rg_noc_send;
+
+/** Message `after` waits until `before` has arrived in full, and delay cycles more. */
+typedef struct rg_noc_order {
+    int32_t before, after;
+    uint32_t delay;
+} rg_noc_order;
 
 typedef struct rg_noc_config {
     const rg_noc_graph *graph;
@@ -87,6 +92,9 @@ typedef struct rg_noc_config {
     int class_count;
     const rg_noc_send *sends; /* trace instead of drawn traffic; NULL: none */
     int64_t send_count;
+    const rg_noc_order *orders;
+    int64_t order_count;
+    int max_packet; /* flits of the longest packet of a trace */
     uint64_t seed;
     bool check; /* verify conservation of flits and credits at every cycle (slow) */
 } rg_noc_config;
@@ -133,10 +141,12 @@ typedef struct rg_noc_result {
 rg_status rg_noc_run(rg_arena *arena, const rg_noc_config *config, const rg_noc_protocol *protocol,
                      bool detail, rg_noc_result *out, rg_err *err);
 
-/** Replay of config->sends until the last packet has arrived; *makespan is that cycle + 1.
- * arrival [send_count] may be NULL. Errors: RG_ERR_MODEL when it deadlocks or waits for nothing. */
+/** Run config->sends until the last message has arrived; *makespan is that cycle. finish and start
+ * [send_count], the cycle of each one's arrival and of its earliest birth, may be NULL.
+ * Errors: RG_ERR_MODEL when it deadlocks, or when messages wait for one another. */
 rg_status rg_noc_run_trace(rg_arena *arena, const rg_noc_config *config, bool detail,
-                           uint64_t *makespan, uint64_t *arrival, rg_noc_result *out, rg_err *err);
+                           uint64_t *makespan, uint64_t *start, uint64_t *finish,
+                           rg_noc_result *out, rg_err *err);
 
 /** Range of seeds averaged: seeds runs, each by the protocol, on all cores. The result does not
  * depend on the number of threads. */

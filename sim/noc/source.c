@@ -106,21 +106,27 @@ static void draw_packet(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
     q->sent = 0;
 }
 
+/* The next packet of the message at the head of the queue. */
 static void take_send(rg_noc_sim *s, source *q)
 {
-    const rg_noc_send *send = &s->config->sends[q->queue];
+    stream *st = s->stream;
+    const uint32_t m = q->queue;
+    const rg_noc_send *send = &s->config->sends[m];
     const uint32_t index = new_packet(s);
     if (index == RG_NOC_NONE)
         return;
     packet *p = &s->pool[index];
+    const int32_t most = s->config->max_packet;
     p->source = (uint32_t)send->source;
     p->destination = (uint32_t)send->destination;
     p->kind = (uint8_t)(2 * send->class_index);
     p->flags = 0;
-    p->length = (uint16_t)send->flits;
-    p->send = q->queue;
-    start_packet(s, p, s->send_birth[q->queue]);
-    q->queue = s->send_next[q->queue];
+    p->length = (uint16_t)(st->to_send[m] < most ? st->to_send[m] : most);
+    p->send = m;
+    start_packet(s, p, (uint32_t)st->birth[m]);
+    st->to_send[m] -= p->length;
+    if (st->to_send[m] == 0)
+        q->queue = st->next[m];
     q->current = index;
     q->sent = 0;
 }
@@ -324,85 +330,6 @@ static void queue_reply(rg_noc_sim *s, const packet *request)
     activate(s, p->source);
 }
 
-static void wake_later(rg_noc_sim *s, uint32_t send, uint64_t when)
-{
-    int64_t i = s->wake_count++;
-    for (; i > 0; i = (i - 1) / 2) {
-        const int64_t up = (i - 1) / 2;
-        if (s->wake[up].time < when || (s->wake[up].time == when && s->wake[up].send < send))
-            break;
-        s->wake[i] = s->wake[up];
-    }
-    s->wake[i] = (wake_item){when, send};
-}
-
-static wake_item wake_first(rg_noc_sim *s)
-{
-    const wake_item least = s->wake[0], last = s->wake[--s->wake_count];
-    int64_t i = 0;
-    for (;;) {
-        int64_t child = 2 * i + 1;
-        if (child >= s->wake_count)
-            break;
-        const wake_item *c = &s->wake[child];
-        if (child + 1 < s->wake_count &&
-            (c[1].time < c[0].time || (c[1].time == c[0].time && c[1].send < c[0].send)))
-            child++;
-        c = &s->wake[child];
-        if (last.time < c->time || (last.time == c->time && last.send < c->send))
-            break;
-        s->wake[i] = *c;
-        i = child;
-    }
-    s->wake[i] = last;
-    return least;
-}
-
-static void send_arrived(rg_noc_sim *s, uint32_t send)
-{
-    s->sends_left--;
-    if (s->arrival != NULL)
-        s->arrival[send] = s->now;
-    for (uint32_t d = s->send_first[send]; d != RG_NOC_NONE;) {
-        const uint32_t next = s->send_next[d];
-        const rg_noc_send *waits = &s->config->sends[d];
-        const uint64_t earliest = (uint64_t)s->now + waits->delay;
-        wake_later(s, d, waits->cycle > earliest ? waits->cycle : earliest);
-        d = next;
-    }
-}
-
-void rg_noc_state_schedule_sends(rg_noc_sim *s)
-{
-    for (int64_t i = s->config->send_count; i-- > 0;) {
-        const rg_noc_send *send = &s->config->sends[i];
-        if (send->after < 0) {
-            wake_later(s, (uint32_t)i, send->cycle);
-            continue;
-        }
-        s->send_next[i] = s->send_first[send->after];
-        s->send_first[send->after] = (uint32_t)i;
-    }
-}
-
-void rg_noc_state_wake_sends(rg_noc_sim *s)
-{
-    while (s->wake_count > 0 && s->wake[0].time <= s->now) {
-        const wake_item item = wake_first(s);
-        const rg_noc_send *send = &s->config->sends[item.send];
-        source *q = &s->source[(uint32_t)send->source * (uint32_t)s->config->class_count +
-                               (uint32_t)send->class_index];
-        s->send_birth[item.send] = (uint32_t)item.time;
-        s->send_next[item.send] = RG_NOC_NONE;
-        if (q->queue == RG_NOC_NONE)
-            q->queue = item.send;
-        else
-            s->send_next[q->queue_last] = item.send;
-        q->queue_last = item.send;
-        activate(s, (uint32_t)send->source);
-    }
-}
-
 void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit)
 {
     const input_port *in = &s->input[s->inputs + node];
@@ -422,7 +349,7 @@ void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit)
     if (p->flags & PACKET_RECORD)
         record_packet(s, p);
     if (s->config->sends != NULL)
-        send_arrived(s, p->send);
+        rg_noc_state_stream_arrived(s, p->send, p->length);
     else if (!(p->kind & 1) && s->config->classes[p->kind / 2].request_reply)
         queue_reply(s, p);
     s->pool[index].link = s->pool_free;

@@ -115,6 +115,19 @@ typedef struct wake_item {
     uint32_t send;
 } wake_item;
 
+/* Messages of a trace. */
+typedef struct stream {
+    int64_t *order_first; /* [sends + 1] into orders, sorted by what comes before */
+    const rg_noc_order *orders;
+    uint32_t *waits;  /* [sends] messages that must arrive first */
+    uint64_t *birth;  /* [sends] earliest so far, then the cycle in which it may start */
+    uint64_t *finish; /* [sends] */
+    int32_t *to_send, *to_arrive; /* [sends] flits */
+    uint32_t *next;               /* [sends] links of the source queues */
+    wake_item *wake;              /* heap of those that wait for their cycle */
+    int64_t wake_count, left;
+} stream;
+
 enum { TALLY_EXACT = 2048, TALLY_STEPS = 128, TALLY_BUCKETS = TALLY_EXACT + 21 * TALLY_STEPS };
 enum { CALENDAR = 1024, BATCHES = 64 };
 
@@ -182,14 +195,8 @@ struct rg_noc_sim {
     uint32_t *node_injected, *node_accepted, *node_packets; /* [nodes] flits; packets accepted */
     int64_t flit_hops, flits_in, flits_out, packets_alive;
 
-    /* trace */
-    uint32_t *send_first, *send_next; /* dependants of each send, then its source queue */
-    uint32_t *send_birth;
-    uint64_t *arrival;
-    int64_t sends_left;
-    wake_item *wake; /* heap of the sends that wait for their cycle */
-    int64_t wake_count;
-    bool starved; /* the pool could not grow */
+    struct stream *stream; /* trace, NULL: drawn traffic */
+    bool starved;          /* the pool could not grow */
 };
 
 /* engine.c */
@@ -198,8 +205,15 @@ void rg_noc_state_route(rg_noc_sim *s, uint32_t ivc, uint32_t flit);
 void rg_noc_state_inject(rg_noc_sim *s);
 void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit);
 rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err);
-void rg_noc_state_schedule_sends(rg_noc_sim *s);
-void rg_noc_state_wake_sends(rg_noc_sim *s);
+/* stream.c: traces */
+rg_status rg_noc_state_stream_new(rg_noc_sim *s, rg_err *err);
+void rg_noc_state_stream_wake(rg_noc_sim *s);
+void rg_noc_state_stream_arrived(rg_noc_sim *s, uint32_t send, uint32_t flits);
+/* measure.c */
+void rg_noc_state_start_counting(rg_noc_sim *s);
+rg_status rg_noc_state_step(rg_noc_sim *s, int64_t cycles, rg_err *err);
+rg_status rg_noc_state_results(rg_arena *arena, const rg_noc_sim *s, double cycles, bool detail,
+                               rg_noc_result *out, rg_err *err);
 /* alloc.c: allocators other than separable input first */
 rg_status rg_noc_state_alloc_new(rg_noc_sim *s, rg_err *err);
 void rg_noc_state_va(rg_noc_sim *s);
