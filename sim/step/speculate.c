@@ -11,16 +11,16 @@
 
 static const char *const names[] = {"none", "draft_model", "self", "medusa", "eagle", "mtp", NULL};
 
-const char *rg_speculation_name(rg_speculation kind)
+const char *rg_spec_kind_name(rg_spec_kind kind)
 {
     return names[kind];
 }
 
-rg_status rg_speculation_parse(const char *name, rg_speculation *out, rg_err *err)
+rg_status rg_spec_kind_parse(const char *name, rg_spec_kind *out, rg_err *err)
 {
     for (int i = 0; names[i] != NULL; i++)
         if (strcmp(name, names[i]) == 0) {
-            *out = (rg_speculation)i;
+            *out = (rg_spec_kind)i;
             return RG_OK;
         }
     const char *near = rg_text_nearest(name, names);

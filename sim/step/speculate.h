@@ -9,7 +9,7 @@
 
 #include "step/step.h"
 
-typedef enum rg_speculation {
+typedef enum rg_spec_kind {
     RG_SPEC_NONE,
     RG_SPEC_DRAFT_MODEL, /* a smaller model writes the drafts one by one */
     RG_SPEC_SELF,        /* the model's own first layers and its head (early exit) */
@@ -17,14 +17,14 @@ typedef enum rg_speculation {
     RG_SPEC_EAGLE,       /* one layer that reads hidden states, once for each depth */
     RG_SPEC_MTP,         /* multi-token prediction: the checkpoint's own extra layer, likewise */
     RG_SPEC_COUNT,
-} rg_speculation;
-const char *rg_speculation_name(rg_speculation kind);
-rg_status rg_speculation_parse(const char *name, rg_speculation *out, rg_err *err);
+} rg_spec_kind;
+const char *rg_spec_kind_name(rg_spec_kind kind);
+rg_status rg_spec_kind_parse(const char *name, rg_spec_kind *out, rg_err *err);
 
 enum { RG_SPEC_MOST_DEPTH = 64 };
 
 typedef struct rg_spec {
-    rg_speculation kind;
+    rg_spec_kind kind;
     int64_t depth;                   /* drafts in a row */
     double acceptance;               /* chance that a draft is right when all before it are; 0..1 */
     double list[RG_SPEC_MOST_DEPTH]; /* the same by position, when list_count > 0 */

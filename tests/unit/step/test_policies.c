@@ -43,8 +43,8 @@ static void speculation_that_cannot_be_is_refused(void **state)
     assert_int_equal(rg_spec_expected_tokens(&spec, &got, &err), RG_ERR_MODEL);
     spec.depth = 0;
     assert_int_equal(rg_spec_expected_tokens(&spec, &got, &err), RG_ERR_MODEL);
-    rg_speculation kind;
-    assert_int_equal(rg_speculation_parse("medusae", &kind, &err), RG_ERR_USAGE);
+    rg_spec_kind kind;
+    assert_int_equal(rg_spec_kind_parse("medusae", &kind, &err), RG_ERR_USAGE);
 }
 
 /** Target and a draft of its first two layers. */
