@@ -11,7 +11,7 @@
 /* Figures as the file gives them, before they go into rg_engine. */
 typedef struct engine_figures {
     rg_figure step_overhead, per_sequence, overlap, memory_utilisation, reserve, max_batched_tokens,
-        max_sequences, block_tokens, device_gap, launch, graph_kernel;
+        max_sequences, block_tokens, device_gap, launch, graph_kernel, quantise;
 } engine_figures;
 
 static const rg_figure_key keys[] = {
@@ -23,6 +23,7 @@ static const rg_figure_key keys[] = {
      RG_FIGURE_REQUIRED | RG_FIGURE_ZERO},
     {"launch", RG_DIM_SECONDS, offsetof(engine_figures, launch),
      RG_FIGURE_REQUIRED | RG_FIGURE_ZERO},
+    {"quantise", RG_DIM_SECONDS, offsetof(engine_figures, quantise), RG_FIGURE_OPTIONAL},
     {"graph_kernel", RG_DIM_SECONDS, offsetof(engine_figures, graph_kernel),
      RG_FIGURE_REQUIRED | RG_FIGURE_ZERO},
     {"overlap", RG_DIM_NONE, offsetof(engine_figures, overlap),
@@ -54,6 +55,7 @@ static rg_status check(const engine_figures *f, rg_err *err)
     RG_TRY(within(&f->per_sequence, "per_sequence", 0, 1, err));
     RG_TRY(within(&f->device_gap, "device_gap", 0, 1, err));
     RG_TRY(within(&f->launch, "launch", 0, 1e-2, err));
+    RG_TRY(within(&f->quantise, "quantise", 0, 1e-3, err));
     RG_TRY(within(&f->graph_kernel, "graph_kernel", 0, 1e-4, err));
     RG_TRY(within(&f->overlap, "overlap", 0, 1, err));
     RG_TRY(within(&f->memory_utilisation, "memory_utilisation", 0.01, 1, err));
@@ -72,9 +74,10 @@ static rg_status keep_figures(rg_arena *arena, const engine_figures *f, rg_engin
         return RG_ERR_LIMIT;
     *kept = *f;
     for (int i = 0; i < count; i++)
-        list[i] = (rg_named_figure){keys[i].key, rg_figure_at(&keys[i], kept)};
+        if (rg_figure_at(&keys[i], kept)->known)
+            list[out->figure_count++] =
+                (rg_named_figure){keys[i].key, rg_figure_at(&keys[i], kept)};
     out->figures = list;
-    out->figure_count = count;
     return RG_OK;
 }
 
@@ -82,6 +85,7 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
 {
     static const char *const kinds[] = {"engine", NULL};
     static const char *const libraries[] = {"nccl", "custom", NULL};
+    static const char *const attentions[] = {"auto", "trtllm", "flash", NULL};
     *out = (rg_engine){0};
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "an engine file", err));
     rg_node *node;
@@ -96,6 +100,9 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     RG_TRY(check(&f, err));
     RG_TRY(rg_map_bool_or(root, "async_scheduling", false, &out->async_scheduling, err));
     RG_TRY(rg_map_bool_or(root, "cuda_graphs", true, &out->cuda_graphs, err));
+    RG_TRY(rg_map_get(root, "attention", &node, err));
+    RG_TRY(rg_node_choice(node, attentions, &choice, err));
+    out->attention = (rg_attention_library)choice;
     RG_TRY(rg_map_get(root, "collectives", &node, err));
     RG_TRY(rg_node_choice(node, libraries, &choice, err));
     RG_TRY(rg_map_done(root, err));
@@ -105,6 +112,8 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     out->device_gap_s = f.device_gap.value;
     out->launch_s = f.launch.value;
     out->graph_kernel_s = f.graph_kernel.value;
+    out->quantise_s = f.quantise.value;
+    out->quantises = true;
     out->overlap_ratio = f.overlap.value;
     out->memory_utilisation = f.memory_utilisation.value;
     out->reserve_bytes = f.reserve.value;

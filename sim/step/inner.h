@@ -71,6 +71,7 @@ struct rg_step_context {
     double expert_imbalance; /* rows of the busiest expert rank over the mean, capacity applied */
     double dropped_ratio;    /* rows beyond capacity */
     double dispatch_bytes;   /* of an element that is dispatched */
+    double quantise_rate;    /* byte/s of the engine's quantising kernel; 0: none of its own */
 };
 
 /** Name, query and count of a communication of the pass. */

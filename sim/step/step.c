@@ -44,10 +44,27 @@ static int64_t rows_at(int place)
 
 /* ---- kernels ---- */
 
+/** The engine quantises X in a kernel of its own: its start-up, X in and out. */
+static void add_quantise(const rg_step_context *x, const rg_op *op, rg_kernel_time *out)
+{
+    if (op->kind != RG_OP_GEMM || op->u.gemm.weight.weight_only)
+        return;
+    const double wide = rg_dtype_bits(op->u.gemm.act), narrow = rg_dtype_bits(op->u.gemm.math);
+    if (narrow >= wide)
+        return;
+    const double elements = (double)op->u.gemm.m * (double)op->u.gemm.k;
+    const double moved = elements * (wide + narrow) / 8.0 / x->quantise_rate;
+    out->fixed.v += x->engine.quantise_s;
+    out->memory.v += moved;
+    out->total.v += x->engine.quantise_s + moved;
+}
+
 rg_status rg_step_op_time(const rg_step_context *x, const rg_op *op, rg_kernel_time *out,
                           rg_err *err)
 {
     RG_TRY(rg_kernel_op_time(x->device, op, out, err));
+    if (x->quantise_rate > 0 && x->engine.quantise_s > 0)
+        add_quantise(x, op, out);
     if (x->options.ideal || !x->engine.cuda_graphs || x->engine.graph_kernel_s == 0)
         return RG_OK;
     /* Constants were measured one kernel a graph; in a graph of many, each begins while the one
@@ -501,6 +518,13 @@ rg_status rg_step_prepare(rg_arena *arena, const rg_cluster *cluster, const rg_m
     if (rg_dtype_bits(formats->math) < 16) /* sent as the experts multiply, with a scale per 128 */
         x->dispatch_bytes = rg_dtype_bits(formats->math) / 8.0 + 4.0 / 128;
     RG_TRY(rg_step_expert_balance(arena, x, err));
+    if (x->options.attention == RG_ATTENTION_AUTO)
+        x->options.attention = x->engine.attention;
+    if (x->engine.quantises && !x->options.ideal) {
+        x->options.no_quantise = true;
+        x->quantise_rate =
+            0.8 * rg_accel_level_bandwidth(cluster->accel, rg_accel_memory(cluster->accel));
+    }
     RG_TRY(rg_kernel_prepare(arena, cluster->accel, &x->options, &x->device, err));
     RG_TRY(rg_coll_prepare(arena, cluster, NULL, &x->coll, err));
     if (x->options.ideal)
