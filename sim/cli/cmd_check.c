@@ -109,9 +109,11 @@ static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_
         names[i] = file_kinds[i].kind;
     rg_node *root, *kind;
     int choice;
-    if (rg_text_ends_with(path, ".json"))
-        return check_model(arena, path, NULL, out, err);
     RG_TRY(rg_doc_load(arena, path, &root, err));
+    /* A config.json says no kind. */
+    if (rg_text_ends_with(path, ".json") &&
+        (root->kind != RG_NODE_MAP || rg_map_find(root, "kind") == NULL))
+        return check_model(arena, path, root, out, err);
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a data file", err));
     RG_TRY(rg_map_get(root, "kind", &kind, err));
     RG_TRY(rg_node_choice(kind, names, &choice, err));

@@ -35,11 +35,10 @@ static rg_status show_file(rg_arena *arena, const rg_args *args, const char *pat
 {
     rg_node *root;
     const char *kind;
-    if (rg_text_ends_with(path, ".json"))
-        return show_model(arena, args, path, form, report, err);
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(kind_of(root, &kind, err));
-    if (kind != NULL && strcmp(kind, "model") == 0)
+    /* A config.json says no kind. */
+    if (kind == NULL ? rg_text_ends_with(path, ".json") : strcmp(kind, "model") == 0)
         return show_model(arena, args, path, form, report, err);
     if (kind != NULL && strcmp(kind, "prices") == 0) {
         rg_price_list prices;

@@ -69,3 +69,7 @@ $ ridge check $ROOT/hw/engines/*.yaml | grep -c ': ok, engine'
 3
 $ ridge show vllm | grep block_tokens
   block_tokens        16 [...]
+
+# Hardware may be JSON as well as YAML.
+$ printf '{"kind": "accelerator", "name": "j", "base": "l4"}' >j.json; ridge check j.json | head -1
+j.json: ok, accelerator j, [...]
