@@ -140,7 +140,11 @@ rg_status rg_setup_arrangement(const rg_args *args, rg_report *report, rg_setup 
     RG_TRY(rg_arg_int(args, "cp", 1, 4096, &p->cp, err));
     RG_TRY(rg_arg_int(args, "dp", 1, 4096, &p->dp, err));
     out->kernel = (rg_kernel_options){.ideal = rg_arg_flag(args, "ideal"),
-                                      .sustained = rg_arg_flag(args, "sustained")};
+                                      .sustained = rg_arg_flag(args, "sustained"),
+                                      /* between two uses of a layer's weights and cache all
+                                       * others pass through L2 */
+                                      .cold_l2 = true,
+                                      .core_attention = true}; /* RoPE is an operator here */
     if (out->kernel.ideal)
         rg_report_assume(report, "bare roofline: every efficiency is 1, nothing has a fixed cost");
     return RG_OK;

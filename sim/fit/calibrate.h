@@ -47,7 +47,7 @@ typedef struct rg_calibration {
     rg_lsq_parameter parameter[RG_LSQ_MAX_PARAMETERS];
     rg_lsq_estimate estimate[RG_LSQ_MAX_PARAMETERS];
     bool held[RG_LSQ_MAX_PARAMETERS]; /* not fitted: no row depends on it, or held by the caller */
-    double scale;
+    double scale; /* robust deviation of the log errors */
     size_t fitted_rows, tested_rows;
     rg_error_summary fitted, tested; /* rows served from L2 left out; count 0: no such rows */
     rg_class_errors classes[RG_MOST_CLASSES]; /* of the tested rows */
