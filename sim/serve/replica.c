@@ -280,7 +280,7 @@ void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position)
 }
 
 /* Up to where a request that decodes may be handled by rg_replica_decode_run. */
-static void set_plain(const rg_replica *r, rg_live *live)
+void rg_replica_set_plain(const rg_replica *r, rg_live *live)
 {
     const int32_t last = live->n + live->o - 1;
     const bool plain =
@@ -331,7 +331,7 @@ void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k
     live->c = (int32_t)(past + k);
     if (emits && drafts == 0)
         live->gs++;
-    set_plain(r, live);
+    rg_replica_set_plain(r, live);
     if (live->shares && live->c / r->pool.block_tokens > live->kv.registered) {
         const int64_t known = (int64_t)live->n + live->g;
         rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
@@ -368,106 +368,6 @@ int64_t rg_replica_decode_run(rg_replica *r, rg_batch *batch, int *i, int64_t bu
     r->load_tokens -= used;
     r->held_tokens += used;
     return used;
-}
-
-/* ---- cost of a step */
-
-static double ask(const rg_replica *r, const rg_pass *pass)
-{
-    return r->step->step_time(r->step->context, pass).v;
-}
-
-static double ask_decode(const rg_replica *r, int64_t decodes, double mean)
-{
-    const rg_pass pass = {.decodes = decodes,
-                          .tokens_per_decode = 1 + r->rules->speculation.drafts,
-                          .decode_kv_tokens = mean * (double)decodes,
-                          .decode_kv_max = mean};
-    return ask(r, &pass);
-}
-
-/* Grid of mean lengths: every 16 tokens up to 256, then 16 to the octave. */
-enum { GRID_LINEAR = 16, GRID_STEP = 16, GRID_NODES = GRID_LINEAR + 16 * 24 };
-
-static double grid_node(int i)
-{
-    if (i <= GRID_LINEAR)
-        return (double)i * GRID_STEP;
-    const int octave = (i - GRID_LINEAR) / 16, part = (i - GRID_LINEAR) % 16;
-    return ldexp(256.0 * (1 + part / 16.0), octave);
-}
-
-static int grid_index(double mean)
-{
-    if (mean < GRID_LINEAR * GRID_STEP)
-        return (int)(mean / GRID_STEP);
-    int exponent;
-    const double fraction = frexp(mean / 256, &exponent); /* mean/256 = fraction * 2^exponent */
-    const int index = GRID_LINEAR + (exponent - 1) * 16 + (int)((fraction * 2 - 1) * 16);
-    return index < GRID_NODES - 1 ? index : GRID_NODES - 2;
-}
-
-static double decode_cost(rg_replica *r, int64_t decodes, double mean)
-{
-    if (!r->step->costly || decodes >= r->grid_room)
-        return ask_decode(r, decodes, mean);
-    double **row = &r->grid[decodes];
-    if (!*row) {
-        *row = RG_NEW(r->arena, double, GRID_NODES, &r->failed);
-        if (!*row)
-            return ask_decode(r, decodes, mean);
-    }
-    const int i = grid_index(mean);
-    for (int j = i; j <= i + 1; j++)
-        if ((*row)[j] == 0)
-            (*row)[j] = ask_decode(r, decodes, grid_node(j));
-    const double a = grid_node(i), b = grid_node(i + 1);
-    return (*row)[i] + ((*row)[i + 1] - (*row)[i]) * (mean - a) / (b - a);
-}
-
-static double skewed(rg_replica *r, int64_t decodes, double sum, double most)
-{
-    const double skew = r->constants->attention_skew, mean = sum / (double)decodes;
-    if (skew == 0 || most <= mean)
-        return 0;
-    return skew * (decode_cost(r, decodes, most) - decode_cost(r, decodes, mean));
-}
-
-/* Early layers whose KV is not kept are computed again for all earlier tokens of the sequence. */
-static double recompute_cost(rg_replica *r, double tokens)
-{
-    const double ratio = r->rules->recompute_layers_ratio;
-    if (ratio <= 0 || tokens <= 0)
-        return 0;
-    const rg_chunk chunk = {.new_tokens = (int64_t)tokens};
-    const rg_pass pass = {.chunks = &chunk, .chunk_count = 1};
-    return ratio * ask(r, &pass);
-}
-
-static double batch_cost(rg_replica *r, const rg_batch *b)
-{
-    double time;
-    if (b->chunk_count == 0) {
-        time = decode_cost(r, b->decodes, b->kv_sum / (double)b->decodes);
-    } else {
-        const rg_pass pass = {.chunks = b->chunks,
-                              .chunk_count = b->chunk_count,
-                              .decodes = b->decodes,
-                              .tokens_per_decode = 1 + r->rules->speculation.drafts,
-                              .decode_kv_tokens = b->kv_sum,
-                              .decode_kv_max = b->decodes ? b->kv_sum / (double)b->decodes : 0};
-        time = ask(r, &pass);
-    }
-    if (b->decodes > 0) {
-        time += skewed(r, b->decodes, b->kv_sum, b->kv_max);
-        const rg_speculation *s = &r->rules->speculation;
-        if (s->drafts > 0)
-            time += (double)s->drafts * s->draft_time_ratio *
-                    decode_cost(r, b->decodes, b->kv_sum / (double)b->decodes);
-    }
-    time += recompute_cost(r, b->recompute_tokens);
-    return time * r->constants->kernel_scale + b->extra_s + r->constants->step_overhead_s +
-           r->constants->per_sequence_s * (double)b->count;
 }
 
 /* ---- a step ends */
@@ -582,7 +482,7 @@ static void complete(rg_replica *r, const rg_batch *batch, double time_s)
 
 /* ---- a step is decided */
 
-static void account(rg_replica *r, double duration, int64_t sequences)
+void rg_replica_account(rg_replica *r, double duration, int64_t sequences)
 {
     rg_serve_result *out = r->result;
     const int32_t used = rg_kv_used(&r->pool);
@@ -617,7 +517,7 @@ static bool decide(rg_replica *r, double now)
     if (b->count == 0)
         return false;
     b->start_s = now > r->last_end_s ? now : r->last_end_s;
-    const double duration = batch_cost(r, b);
+    const double duration = rg_replica_batch_cost(r, b);
     b->end_s = r->last_end_s = b->start_s + duration;
     for (int i = 0, chunk = 0; chunk < b->chunk_count; i++) {
         rg_live *live = b->entries[i].live;
@@ -634,116 +534,9 @@ static bool decide(rg_replica *r, double now)
     r->steps++;
     r->result->steps++;
     r->result->prefill_tokens += b->prefill_tokens;
-    account(r, duration, b->count);
+    rg_replica_account(r, duration, b->count);
     rg_fleet_moment(r->fleet, r, b);
     return true;
-}
-
-/* ---- many equal steps at once */
-
-/* While all running requests decode and nothing can join, steps differ only in lengths. Returns
- * how many of them may be taken before one finishes. Fills the buckets: who needs a block when. */
-static int32_t equal_steps(rg_replica *r)
-{
-    int32_t steps = r->pool.block_tokens;
-    for (int i = 0; i < r->running_count; i++) {
-        const rg_live *live = r->running[i];
-        const int32_t left = live->o - live->gs;
-        steps = left < steps ? left : steps;
-    }
-    for (int32_t s = 0; s < steps; s++)
-        r->bucket_head[s] = -1;
-    for (int i = r->running_count - 1; steps > 0 && i >= 0; i--) {
-        const int32_t until = r->running[i]->room - r->running[i]->c;
-        if (until >= steps)
-            continue;
-        r->bucket_next[i] = r->bucket_head[until];
-        r->bucket_head[until] = i;
-    }
-    return steps;
-}
-
-/* Blocks for the requests of one bucket; false when they do not fit. */
-static bool extend(rg_replica *r, int32_t bucket)
-{
-    int32_t need = 0;
-    for (int32_t i = r->bucket_head[bucket]; i >= 0; i = r->bucket_next[i])
-        need++;
-    if (!rg_kv_fits(&r->pool, need))
-        return false;
-    for (int32_t i = r->bucket_head[bucket]; i >= 0; i = r->bucket_next[i]) {
-        rg_kv_take(&r->pool, &r->running[i]->kv, 1);
-        r->running[i]->room += r->pool.block_tokens;
-    }
-    return true;
-}
-
-static bool all_equal(const rg_replica *r)
-{
-    if (r->last_emitted != r->composition || r->in_flight != r->depth)
-        return false;
-    for (int i = 0; i < r->in_flight; i++)
-        if (r->flights[i].composition != r->composition)
-            return false;
-    return true;
-}
-
-static void skip_equal(rg_replica *r)
-{
-    if (!r->policy->skippable || !r->plain)
-        return;
-    if (r->wake_s < r->until_s)
-        r->until_s = r->wake_s;
-    const double unwatched = rg_fleet_unwatched(r->fleet, r);
-    if (unwatched < r->until_s)
-        r->until_s = unwatched;
-    while (r->flights[0].end_s < r->until_s && all_equal(r)) {
-        const int32_t most = equal_steps(r);
-        const int64_t n = r->running_count;
-        rg_batch *last = &r->flights[r->in_flight - 1];
-        double token_s = r->running[0]->last_token_s;
-        double sum = last->kv_sum, longest = last->kv_max;
-        const double fixed =
-            r->constants->step_overhead_s + r->constants->per_sequence_s * (double)n;
-        int32_t taken = 0;
-        while (taken < most && r->flights[0].end_s < r->until_s && extend(r, taken)) {
-            const double now = r->flights[0].end_s;
-            rg_sample_add(&r->result->gap, now - token_s, n);
-            token_s = now;
-            sum += (double)n;
-            longest += 1;
-            const double duration =
-                (decode_cost(r, n, sum / (double)n) + skewed(r, n, sum, longest)) *
-                    r->constants->kernel_scale +
-                fixed;
-            const double start = r->last_end_s;
-            if (r->depth == 2)
-                r->flights[0].end_s = r->flights[1].end_s;
-            last->start_s = start;
-            last->end_s = r->last_end_s = start + duration;
-            r->held_tokens += n;
-            account(r, duration, n);
-            taken++;
-        }
-        if (taken == 0)
-            return;
-        last->kv_sum = sum;
-        last->kv_max = longest;
-        for (int i = 0; i < n; i++) {
-            rg_live *live = r->running[i];
-            live->c += taken;
-            live->g += taken;
-            live->gs += taken;
-            set_plain(r, live);
-            live->last_token_s = token_s;
-            if (live->kv.shareable)
-                rg_kv_register(&r->pool, &live->kv,
-                               live->c < live->n + live->g ? live->c : live->n + live->g);
-        }
-        r->load_tokens -= taken * n;
-        r->steps += taken;
-        r->result->steps += taken;
-    }
 }
 
 void rg_replica_step(rg_replica *r, double until_s)
@@ -769,7 +562,7 @@ void rg_replica_step(rg_replica *r, double until_s)
             ;
     }
     if (r->in_flight > 0)
-        skip_equal(r);
+        rg_replica_skip_equal(r);
     r->boundary_s = r->in_flight > 0 ? r->flights[0].end_s : INFINITY;
     r->failed.status = r->failed.status ? r->failed.status : r->pool.failed.status;
 }

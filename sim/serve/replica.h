@@ -151,6 +151,19 @@ static inline double rg_replica_next(const rg_replica *replica)
 /** Do what is due at rg_replica_next; nothing from outside comes before until_s. */
 void rg_replica_step(rg_replica *replica, double until_s);
 
+/* ---- parts of a replica */
+
+/** Time of a step of the batch (cost.c); of its decodes alone; what uneven lengths add. */
+double rg_replica_batch_cost(rg_replica *r, const rg_batch *batch);
+double rg_replica_decode_cost(rg_replica *r, int64_t decodes, double mean);
+double rg_replica_skew_cost(rg_replica *r, int64_t decodes, double sum, double most);
+/** Add a step to the integrals over time. */
+void rg_replica_account(rg_replica *r, double duration, int64_t sequences);
+/** Take equal steps while nothing changes (skip.c). */
+void rg_replica_skip_equal(rg_replica *r);
+/** Up to where a request that decodes may be handled by rg_replica_decode_run. */
+void rg_replica_set_plain(const rg_replica *r, rg_live *live);
+
 /* ---- for schedulers */
 
 /** Blocks (or tokens' worth of them) that a sequence of so many tokens takes. */
