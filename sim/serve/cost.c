@@ -66,7 +66,8 @@ double rg_replica_skew_cost(rg_replica *r, int64_t decodes, double sum, double m
     const double skew = r->constants->attention_skew, mean = sum / (double)decodes;
     if (skew == 0 || most <= mean)
         return 0;
-    return skew * (rg_replica_decode_cost(r, decodes, most) - rg_replica_decode_cost(r, decodes, mean));
+    return skew *
+           (rg_replica_decode_cost(r, decodes, most) - rg_replica_decode_cost(r, decodes, mean));
 }
 
 /* Early layers whose KV is not kept are computed again for all earlier tokens of the sequence. */
@@ -103,6 +104,5 @@ double rg_replica_batch_cost(rg_replica *r, const rg_batch *b)
     }
     time += recompute_cost(r, b->recompute_tokens);
     return time * r->constants->kernel_scale + b->extra_s + r->constants->step_overhead_s +
-           r->constants->per_sequence_s * (double)b->count;
+           r->constants->per_sequence_s * (double)(b->count + b->lane_count);
 }
-

@@ -79,7 +79,9 @@ rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules
     r->bucket_next = RG_NEW(arena, int32_t, r->room, err);
     r->grid_room = r->room;
     r->grid = RG_NEW(arena, double *, r->grid_room, err);
-    if (!r->running || !r->kept || !r->bucket_head || !r->bucket_next || !r->grid)
+    r->leaving = RG_NEW(arena, rg_live *, r->room, err);
+    RG_TRY(rg_lane_start(r, err));
+    if (!r->running || !r->kept || !r->leaving || !r->bucket_head || !r->bucket_next || !r->grid)
         return RG_ERR_LIMIT;
     if (rules->tier.capacity_bytes > 0 && rules->kv_bytes_per_token > 0) {
         const double block = rules->kv_bytes_per_token * (double)rules->block_tokens;
@@ -324,6 +326,7 @@ void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k
         }
     }
     batch->entries[batch->count++] = (rg_entry){live, (int32_t)k, emits, !decode};
+    live->batch_number = r->steps;
     batch->tokens += k;
     r->load_tokens -= k;
     r->held_tokens +=
@@ -341,6 +344,7 @@ void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k
 int64_t rg_replica_decode_run(rg_replica *r, rg_batch *batch, int *i, int64_t budget)
 {
     const int first = *i;
+    const int64_t number = r->steps;
     int longest = (int)batch->kv_max;
     int64_t sum = 0;
     rg_entry *entry = &batch->entries[batch->count];
@@ -357,6 +361,7 @@ int64_t rg_replica_decode_run(rg_replica *r, rg_batch *batch, int *i, int64_t bu
         longest = past > longest ? past : longest;
         live->c = past + 1;
         live->gs++;
+        live->batch_number = number;
     }
     const int64_t used = at - (r->running + first);
     *i = first + (int)used;
@@ -414,37 +419,49 @@ static void remove_waiting(rg_queue *q, const rg_live *live)
     }
 }
 
+static void leave(rg_replica *r, rg_live *live, double time_s)
+{
+    if (live->state == RG_LIVE_PREEMPTED)
+        remove_waiting(&r->waiting, live);
+    if (r->role == RG_ROLE_PREFILL && live->g < (int32_t)live->request.output_tokens) {
+        rg_fleet_prefilled(r->fleet, r, live, time_s);
+        return;
+    }
+    if (r->policy->release)
+        r->policy->release(r, live);
+    else
+        rg_replica_release(r, live);
+    rg_fleet_finished(r->fleet, r, live, time_s);
+}
+
+/* In the order of the step: members of the lane, which come first in running, then the rest. */
 static void finish(rg_replica *r, const rg_batch *batch, double time_s)
 {
-    int kept = 0;
-    for (int i = 0; i < r->running_count; i++)
-        if (!r->running[i]->finished)
-            r->running[kept++] = r->running[i];
+    int kept = 0, from_lane = 0;
+    for (int i = 0; i < r->running_count; i++) {
+        rg_live *live = r->running[i];
+        if (!live->finished) {
+            r->running[kept++] = live;
+        } else if (live->lane_state == RG_LANE_DONE) {
+            live->lane_state = RG_LANE_OUTSIDE;
+            r->lane.head--;
+            r->leaving[from_lane++] = live;
+        }
+    }
     r->running_count = kept;
     r->composition++;
-    for (int i = 0; i < batch->count; i++) {
-        rg_live *live = batch->entries[i].live;
-        if (!live->finished)
-            continue;
-        if (live->state == RG_LIVE_PREEMPTED)
-            remove_waiting(&r->waiting, live);
-        if (r->role == RG_ROLE_PREFILL && live->g < (int32_t)live->request.output_tokens) {
-            rg_fleet_prefilled(r->fleet, r, live, time_s);
-            continue;
-        }
-        if (r->policy->release)
-            r->policy->release(r, live);
-        else
-            rg_replica_release(r, live);
-        rg_fleet_finished(r->fleet, r, live, time_s);
-    }
+    for (int i = 0; i < from_lane; i++)
+        leave(r, r->leaving[i], time_s);
+    for (int i = 0; i < batch->count; i++)
+        if (batch->entries[i].live->finished)
+            leave(r, batch->entries[i].live, time_s);
 }
 
 static void complete(rg_replica *r, const rg_batch *batch, double time_s)
 {
     double before = -2; /* last tokens of those counted in `same` */
     int64_t same = 0;
-    bool any = false;
+    bool any = batch->lane_count > 0 && rg_lane_emit(r, batch, time_s);
     const bool speculative = r->rules->speculation.drafts > 0, late = r->late_names;
     const rg_entry *end = batch->entries + batch->count;
     for (const rg_entry *e = batch->entries; e < end; e++) {
@@ -476,6 +493,7 @@ static void complete(rg_replica *r, const rg_batch *batch, double time_s)
     }
     gap_flush(r, time_s - before, &same);
     r->last_emitted = batch->composition;
+    r->last_completed_s = time_s;
     if (any)
         finish(r, batch, time_s);
 }
@@ -509,12 +527,12 @@ void rg_replica_account(rg_replica *r, double duration, int64_t sequences)
 static bool decide(rg_replica *r, double now)
 {
     rg_batch *b = &r->flights[r->in_flight];
-    b->count = b->chunk_count = 0;
+    b->count = b->chunk_count = b->lane_count = 0;
     b->decodes = b->tokens = b->prefill_tokens = 0;
     b->kv_sum = b->kv_max = b->extra_s = b->recompute_tokens = 0;
     r->preempted_now = false;
     r->policy->build(r, b);
-    if (b->count == 0)
+    if (b->count + b->lane_count == 0)
         return false;
     b->start_s = now > r->last_end_s ? now : r->last_end_s;
     const double duration = rg_replica_batch_cost(r, b);
@@ -529,21 +547,21 @@ static bool decide(rg_replica *r, double now)
         if (live->first_token_s < 0)
             live->last_chunk_s = b->start_s;
     }
-    b->composition = b->chunk_count == 0 && b->count == r->running_count ? r->composition : 0;
+    b->composition = b->lane_count == 0 && b->chunk_count == 0 && b->count == r->running_count
+                         ? r->composition
+                         : 0;
     r->in_flight++;
     r->steps++;
     r->result->steps++;
     r->result->prefill_tokens += b->prefill_tokens;
-    rg_replica_account(r, duration, b->count);
+    rg_replica_account(r, duration, b->count + b->lane_count);
     rg_fleet_moment(r->fleet, r, b);
     return true;
 }
 
-void rg_replica_step(rg_replica *r, double until_s)
+static void one_boundary(rg_replica *r, double now)
 {
-    const double now = rg_replica_next(r);
     r->now_s = now;
-    r->until_s = until_s;
     r->wake_s = INFINITY;
     if (r->in_flight > 0 && r->boundary_s <= now) {
         rg_batch done = r->flights[0];
@@ -561,8 +579,22 @@ void rg_replica_step(rg_replica *r, double until_s)
         while (r->in_flight < r->depth && decide(r, now))
             ;
     }
-    if (r->in_flight > 0)
-        rg_replica_skip_equal(r);
-    r->boundary_s = r->in_flight > 0 ? r->flights[0].end_s : INFINITY;
+}
+
+void rg_replica_step(rg_replica *r, double until_s)
+{
+    const int64_t finished = r->result->finished, refused = r->result->refused;
+    r->until_s = until_s;
+    for (;;) {
+        one_boundary(r, rg_replica_next(r));
+        if (r->in_flight > 0)
+            rg_replica_skip_equal(r);
+        r->boundary_s = r->in_flight > 0 ? r->flights[0].end_s : INFINITY;
+        /* Go on here while nothing can come from outside: an answer may bring the next request. */
+        if (r->lane.count == 0 || r->in_flight == 0 || r->boundary_s >= until_s ||
+            r->result->finished != finished || r->result->refused != refused || !isinf(r->wake_s) ||
+            r->role != RG_ROLE_BOTH)
+            break;
+    }
     r->failed.status = r->failed.status ? r->failed.status : r->pool.failed.status;
 }

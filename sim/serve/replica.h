@@ -39,7 +39,20 @@ struct rg_live {
     rg_live *holder; /* keeps its memory on the prefill side */
     int32_t source;  /* prefill replica that holds its KV until it is sent */
     rg_live *link;
+    /* lane.c */
+    int64_t batch_number; /* step that scheduled it last */
+    int64_t lane_joined, lane_base, lane_due;
+    rg_live *lane_next, *lane_previous;
+    int32_t lane_bucket;
+    uint8_t lane_state;
 };
+
+typedef enum rg_lane_state {
+    RG_LANE_OUTSIDE,
+    RG_LANE_MEMBER,
+    RG_LANE_DRAINING, /* last token scheduled, not yet out */
+    RG_LANE_DONE,
+} rg_lane_state;
 
 typedef enum rg_live_state {
     RG_LIVE_WAITING,
@@ -72,6 +85,8 @@ struct rg_batch {
     double kv_sum, kv_max, recompute_tokens;
     double extra_s; /* swaps, loads */
     double start_s, end_s;
+    int64_t lane_tick; /* of lane_count members of the lane, beside the entries */
+    int32_t lane_count;
     int64_t composition; /* number of the set of running requests, when all decode; else 0 */
 };
 
@@ -90,6 +105,20 @@ typedef enum rg_role { RG_ROLE_BOTH, RG_ROLE_PREFILL, RG_ROLE_DECODE } rg_role;
 /** The fleet that a replica is part of. */
 typedef struct rg_fleet rg_fleet;
 
+/** Requests that decode in every step (lane.c). */
+typedef struct rg_lane {
+    bool on;
+    int64_t tick, emitted; /* steps decided, steps whose tokens are out */
+    double emitted_s;
+    int head;  /* running[0..head) are members, or wait for their last token */
+    int count; /* members */
+    int64_t kv_sum, most_base;
+    rg_live **first, **last; /* [block_tokens] members by the step that needs a block */
+    rg_live **due;           /* heap by the step that schedules the last token */
+    rg_live **draining;
+    int due_count, draining_count;
+} rg_lane;
+
 struct rg_replica {
     rg_arena *arena;
     rg_fleet *fleet;
@@ -103,6 +132,7 @@ struct rg_replica {
     rg_kv_pool pool, tier;
     bool has_tier;
     rg_live **running; /* in order of admission */
+    rg_live **leaving; /* scratch */
     int running_count, room;
     rg_queue waiting, swapped;
     rg_batch flights[2];
@@ -114,6 +144,8 @@ struct rg_replica {
     int64_t load_tokens; /* still to be computed and generated: for routers */
     int64_t steps;
     bool preempted_now;
+    rg_lane lane;
+    double last_completed_s;
     double now_s;   /* of the step that is being decided */
     double until_s; /* next thing from outside */
     int sending;    /* requests whose KV is still here while it is sent elsewhere */
@@ -163,6 +195,15 @@ void rg_replica_account(rg_replica *r, double duration, int64_t sequences);
 void rg_replica_skip_equal(rg_replica *r);
 /** Up to where a request that decodes may be handled by rg_replica_decode_run. */
 void rg_replica_set_plain(const rg_replica *r, rg_live *live);
+
+rg_status rg_lane_start(rg_replica *r, rg_err *err);
+/** Put the lane into the step; gives the position in running from which requests are looked at one
+ * by one. */
+int rg_lane_advance(rg_replica *r, rg_batch *batch, int64_t *budget);
+/** Its tokens of a step come out; true when a request has finished. */
+bool rg_lane_emit(rg_replica *r, const rg_batch *batch, double time_s);
+/** Make all members single requests again. */
+void rg_lane_dissolve(rg_replica *r);
 
 /* ---- for schedulers */
 

@@ -61,7 +61,7 @@ static int64_t running_part(rg_replica *r, rg_batch *batch, int64_t budget)
 {
     const rg_engine_rules *rules = r->rules;
     const int64_t lookahead = rules->speculation.drafts;
-    for (int i = 0; i < r->running_count && budget > 0; i++) {
+    for (int i = rg_lane_advance(r, batch, &budget); i < r->running_count && budget > 0; i++) {
         budget -= rg_replica_decode_run(r, batch, &i, budget);
         if (i >= r->running_count || budget <= 0)
             break;
@@ -79,6 +79,7 @@ static int64_t running_part(rg_replica *r, rg_batch *batch, int64_t budget)
         if (live->c + k + lookahead > live->room) {
             bool gone = false;
             while (!gone && !rg_replica_hold(r, live, live->c + k + lookahead, 0)) {
+                rg_lane_dissolve(r);
                 const int victim = victim_of(r);
                 gone = r->running[victim] == live;
                 if (victim < i) {

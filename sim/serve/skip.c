@@ -77,10 +77,10 @@ void rg_replica_skip_equal(rg_replica *r)
             token_s = now;
             sum += (double)n;
             longest += 1;
-            const double duration =
-                (rg_replica_decode_cost(r, n, sum / (double)n) + rg_replica_skew_cost(r, n, sum, longest)) *
-                    r->constants->kernel_scale +
-                fixed;
+            const double duration = (rg_replica_decode_cost(r, n, sum / (double)n) +
+                                     rg_replica_skew_cost(r, n, sum, longest)) *
+                                        r->constants->kernel_scale +
+                                    fixed;
             const double start = r->last_end_s;
             if (r->depth == 2)
                 r->flights[0].end_s = r->flights[1].end_s;
@@ -110,4 +110,3 @@ void rg_replica_skip_equal(rg_replica *r)
         r->result->steps += taken;
     }
 }
-
