@@ -18,6 +18,7 @@ extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
 extern const rg_command rg_cmd_serve;
 extern const rg_command rg_cmd_show;
+extern const rg_command rg_cmd_sweep;
 extern const rg_command rg_cmd_train;
 extern const rg_command rg_cmd_validate;
 
@@ -29,6 +30,7 @@ const rg_command *const rg_commands[] = {
     &rg_cmd_coll,
     &rg_cmd_noc,
     &rg_cmd_serve,
+    &rg_cmd_sweep,
     /* measure */
     &rg_cmd_fit,
     &rg_cmd_guard,

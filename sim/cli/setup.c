@@ -87,21 +87,15 @@ static rg_status choose_formats(const rg_args *args, const rg_model *model, rg_r
     return RG_OK;
 }
 
-/* Weights of a type that the device does not multiply are expanded before the product. */
-static void expand_unknown(const rg_accel *accel, rg_formats *f, rg_report *report)
+static void say_expanded(const rg_accel *accel, rg_formats *f, rg_report *report)
 {
-    rg_format *const formats[] = {&f->weight, &f->expert, &f->mixer};
-    for (int i = 0; accel && i < 3; i++) {
-        rg_format *one = formats[i];
-        if (!one->name[0] || one->weight_only || rg_dtype_bits(one->math) >= 16 ||
-            rg_accel_peak(accel, one->math))
-            continue;
-        one->weight_only = true;
-        if (i == 0)
-            f->math = f->act;
-        rg_report_assume(report, "%s has no %s products: weights in %s are expanded to %s",
-                         accel->name, rg_dtype_name(one->math), one->name, rg_dtype_name(f->act));
-    }
+    const rg_format *const all[] = {&f->weight, &f->expert, &f->mixer};
+    const unsigned changed = rg_formats_expand(accel, f);
+    for (unsigned i = 0; i < 3; i++)
+        if (changed & 1u << i)
+            rg_report_assume(report, "%s has no %s products: weights in %s are expanded to %s",
+                             accel->name, rg_dtype_name(all[i]->math), all[i]->name,
+                             rg_dtype_name(f->act));
 }
 
 rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
@@ -122,7 +116,7 @@ rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report
     f->page_tokens = 16;
     RG_TRY(rg_kv_layout_parse(rg_arg_text(args, "kv-layout"), &f->kv_layout, err));
     rg_report_setting(report, "kv_layout", rg_kv_layout_name(f->kv_layout));
-    expand_unknown(out->accel, f, report);
+    say_expanded(out->accel, f, report);
     RG_TRY(rg_arg_real(args, "moe-skew", 0.0, 4.0, &f->moe_skew, err));
     return RG_OK;
 }
@@ -156,11 +150,7 @@ rg_status rg_setup_engine(rg_arena *arena, const rg_args *args, rg_report *repor
     const char *name = rg_arg_text(args, "engine");
     RG_TRY(rg_engine_load_changed(arena, name, &out->changes, &out->engine, err));
     if (out->kernel.ideal) {
-        out->engine.step_overhead_s = 0.0;
-        out->engine.per_sequence_s = 0.0;
-        out->engine.device_gap_s = 0.0;
-        out->engine.launch_s = 0.0;
-        out->engine.graph_kernel_s = 0.0;
+        rg_engine_without_host(&out->engine);
     } else {
         rg_report_assume(report, "engine constants of '%s'; --engine changes them", name);
     }

@@ -132,3 +132,8 @@ rg_status rg_file_sha256(const char *path, char out[65], rg_err *err)
                        strerror(errno));
     return RG_OK;
 }
+
+void rg_bytes_sha256(const void *bytes, size_t length, char out[65])
+{
+    SHA256Data(bytes, length, out);
+}

@@ -32,5 +32,7 @@ void rg_out_abandon(rg_out_file *file);
 
 /** SHA-256 of the file's bytes as 64 hexadecimal digits and a 0. */
 rg_status rg_file_sha256(const char *path, char out[65], rg_err *err);
+/** The same of length bytes in memory. */
+void rg_bytes_sha256(const void *bytes, size_t length, char out[65]);
 
 #endif

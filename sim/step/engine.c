@@ -153,3 +153,29 @@ rg_engine rg_engine_ideal(void)
                        .block_tokens = 1,
                        .collectives = RG_LIB_NCCL};
 }
+
+void rg_engine_without_host(rg_engine *engine)
+{
+    engine->step_overhead_s = 0.0;
+    engine->per_sequence_s = 0.0;
+    engine->device_gap_s = 0.0;
+    engine->launch_s = 0.0;
+    engine->graph_kernel_s = 0.0;
+}
+
+unsigned rg_formats_expand(const rg_accel *accel, rg_formats *formats)
+{
+    rg_format *const all[] = {&formats->weight, &formats->expert, &formats->mixer};
+    unsigned changed = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        rg_format *one = all[i];
+        if (!one->name[0] || one->weight_only || rg_dtype_bits(one->math) >= 16 ||
+            rg_accel_peak(accel, one->math))
+            continue;
+        one->weight_only = true;
+        changed |= 1u << i;
+        if (i == 0)
+            formats->math = formats->act;
+    }
+    return changed;
+}

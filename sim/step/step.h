@@ -117,4 +117,11 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
 /** No host work and all of the memory: the bare device. */
 rg_engine rg_engine_ideal(void);
 
+/** Weights of a type that the device does not multiply are expanded to the activations' type before
+ * the product. Returns which were changed: bit 0 linear layers, 1 experts, 2 attention. */
+unsigned rg_formats_expand(const rg_accel *accel, rg_formats *formats);
+
+/** Take the engine's own time out: only kernels and links remain. */
+void rg_engine_without_host(rg_engine *engine);
+
 #endif

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/cell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+
+/* Settings and their defaults; the names are those of the options of `ridge estimate`. */
+static const struct {
+    const char *name, *fallback;
+} known[] = {
+    {"hw", NULL},
+    {"model", NULL},
+    {"weight-type", NULL},
+    {"kv-type", NULL},
+    {"act-type", "bf16"},
+    {"moe-skew", "0"},
+    {"tp", "1"},
+    {"pp", "1"},
+    {"ep", "1"},
+    {"cp", "1"},
+    {"dp", "1"},
+    {"attention-dp", "false"},
+    {"sequence-parallel", "false"},
+    {"engine", "vllm"},
+    {"ideal", "false"},
+    {"sustained", "false"},
+    {"batch", "1"},
+    {"context", "2048"},
+    {"output-tokens", "256"},
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+static const char *const scopes[] = {"hw", "cluster", "model", "engine", NULL};
+
+static bool is_change(const char *name)
+{
+    const rg_override change = {name, ""};
+    const rg_changes one = {&change, 1};
+    for (int i = 0; scopes[i]; i++)
+        if (rg_changes_has(&one, scopes[i]))
+            return true;
+    return false;
+}
+
+rg_status rg_cell_set(rg_cell_spec *cell, const char *name, const char *value, rg_pos pos,
+                      rg_err *err)
+{
+    const char *names[KNOWN + 1] = {NULL};
+    bool found = is_change(name);
+    for (int i = 0; i < KNOWN; i++) {
+        names[i] = known[i].name;
+        found = found || strcmp(name, known[i].name) == 0;
+    }
+    if (!found) {
+        const char *nearest = rg_text_nearest(name, names);
+        return rg_fail(err, RG_ERR_INPUT, pos, "unknown setting '%s'%s%s%s", name,
+                       nearest ? "; did you mean '"
+                               : "; known are the options of 'ridge estimate' and paths such as "
+                                 "hw.memory.hbm.bandwidth",
+                       nearest ? nearest : "", nearest ? "'?" : "");
+    }
+    int i = 0;
+    while (i < cell->count && strcmp(cell->settings[i].name, name) != 0)
+        i++;
+    if (i == RG_CELL_SETTINGS)
+        return rg_fail(err, RG_ERR_LIMIT, pos, "more than %d settings", RG_CELL_SETTINGS);
+    cell->settings[i] = (rg_setting){name, value, pos};
+    if (i == cell->count)
+        cell->count++;
+    return RG_OK;
+}
+
+static const rg_setting *find(const rg_cell_spec *cell, const char *name)
+{
+    for (int i = 0; i < cell->count; i++)
+        if (strcmp(cell->settings[i].name, name) == 0)
+            return &cell->settings[i];
+    return NULL;
+}
+
+const char *rg_cell_get(const rg_cell_spec *cell, const char *name)
+{
+    const rg_setting *setting = find(cell, name);
+    if (setting)
+        return setting->value;
+    for (int i = 0; i < KNOWN; i++)
+        if (strcmp(name, known[i].name) == 0)
+            return known[i].fallback;
+    return NULL;
+}
+
+static rg_pos pos_of(const rg_cell_spec *cell, const char *name)
+{
+    const rg_setting *setting = find(cell, name);
+    return setting ? setting->pos : RG_NOWHERE;
+}
+
+static rg_status get_int(const rg_cell_spec *cell, const char *name, int64_t most, int64_t *out,
+                         rg_err *err)
+{
+    const char *text = rg_cell_get(cell, name);
+    if (rg_text_to_int(text, out) && *out >= 1 && *out <= most)
+        return RG_OK;
+    return rg_fail(err, RG_ERR_INPUT, pos_of(cell, name), "'%s' is '%s', expected 1 to %lld", name,
+                   text, (long long)most);
+}
+
+static rg_status get_bool(const rg_cell_spec *cell, const char *name, bool *out, rg_err *err)
+{
+    const char *text = rg_cell_get(cell, name);
+    *out = strcmp(text, "true") == 0;
+    if (*out || strcmp(text, "false") == 0)
+        return RG_OK;
+    return rg_fail(err, RG_ERR_INPUT, pos_of(cell, name), "'%s' is '%s', expected true or false",
+                   name, text);
+}
+
+static rg_status get_name(const rg_cell_spec *cell, const char *name, const char **out, rg_err *err)
+{
+    *out = rg_cell_get(cell, name);
+    if (*out)
+        return RG_OK;
+    return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE, "missing setting '%s'", name);
+}
+
+/* Place of the setting where a loader gives none. */
+static rg_status placed(rg_status status, const rg_cell_spec *cell, const char *name, rg_err *err)
+{
+    if (status != RG_OK && err && !err->file[0]) {
+        char text[RG_ERR_TEXT_SIZE];
+        memcpy(text, err->text, sizeof text);
+        rg_err_set(err, status == RG_ERR_USAGE ? RG_ERR_INPUT : status, pos_of(cell, name), "%s",
+                   text);
+    }
+    return status == RG_ERR_USAGE ? RG_ERR_INPUT : status;
+}
+
+static rg_status read_parallel(const rg_cell_spec *cell, rg_parallel *p, rg_err *err)
+{
+    *p = (rg_parallel){.pp_interleave = 1};
+    RG_TRY(get_int(cell, "tp", 65536, &p->tp, err));
+    RG_TRY(get_int(cell, "pp", 65536, &p->pp, err));
+    RG_TRY(get_int(cell, "ep", 65536, &p->ep, err));
+    RG_TRY(get_int(cell, "cp", 65536, &p->cp, err));
+    RG_TRY(get_int(cell, "dp", 65536, &p->dp, err));
+    RG_TRY(get_bool(cell, "attention-dp", &p->attention_dp, err));
+    return get_bool(cell, "sequence-parallel", &p->sequence_parallel, err);
+}
+
+static rg_status read_formats(const rg_cell_spec *cell, const rg_cell_setup *setup, rg_formats *f,
+                              rg_err *err)
+{
+    RG_TRY(placed(rg_formats_choose(setup->model, rg_cell_get(cell, "weight-type"),
+                                    rg_cell_get(cell, "kv-type"), rg_cell_get(cell, "act-type"), f,
+                                    err),
+                  cell, "weight-type", err));
+    f->fused_attention = true;
+    f->page_tokens = setup->engine.block_tokens;
+    rg_formats_expand(setup->cluster->accel, f);
+    const char *skew = rg_cell_get(cell, "moe-skew");
+    if (!rg_text_to_real(skew, &f->moe_skew) || f->moe_skew < 0.0 || f->moe_skew > 4.0)
+        return rg_fail(err, RG_ERR_INPUT, pos_of(cell, "moe-skew"),
+                       "'moe-skew' is '%s', expected 0 to 4", skew);
+    return RG_OK;
+}
+
+/* ---- what cells share ---- */
+
+enum { KEPT = 512, KEPT_MIB = 512, KEY_SIZE = 1024 };
+
+typedef enum kept_kind { KEPT_CLUSTER, KEPT_MODEL, KEPT_ENGINE, KEPT_ARRANGEMENT } kept_kind;
+
+typedef struct kept {
+    kept_kind kind;
+    const char *key;
+    const void *object;
+} kept;
+
+struct rg_cells {
+    rg_arena *arena;
+    kept items[KEPT];
+    int count;
+    rg_cell_setup setup;
+};
+
+rg_status rg_cells_new(rg_cells **out, rg_err *err)
+{
+    rg_arena *arena = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
+    rg_cells *cells = malloc(sizeof *cells);
+    if (!arena || !cells) {
+        rg_arena_free(arena);
+        free(cells);
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "the system has no memory left");
+    }
+    cells->arena = arena;
+    cells->count = 0;
+    *out = cells;
+    return RG_OK;
+}
+
+void rg_cells_free(rg_cells *cells)
+{
+    if (!cells)
+        return;
+    rg_arena_free(cells->arena);
+    free(cells);
+}
+
+static const void *recall(const rg_cells *cells, kept_kind kind, const char *key)
+{
+    for (int i = cells->count - 1; i >= 0; i--)
+        if (cells->items[i].kind == kind && strcmp(cells->items[i].key, key) == 0)
+            return cells->items[i].object;
+    return NULL;
+}
+
+static rg_status keep(rg_cells *cells, kept_kind kind, const char *key, const void *object,
+                      rg_err *err)
+{
+    const char *copy = rg_arena_strdup(cells->arena, key, err);
+    if (!copy)
+        return RG_ERR_LIMIT;
+    cells->items[cells->count++] = (kept){kind, copy, object};
+    return RG_OK;
+}
+
+/* The settings that an object depends on, as one text: those named, and changes of some scopes. */
+static rg_status key_of(const rg_cell_spec *spec, const char *const *names, const char *const *of,
+                        char key[KEY_SIZE], rg_err *err)
+{
+    size_t used = 0;
+    for (int i = 0; names[i]; i++) {
+        const char *value = rg_cell_get(spec, names[i]);
+        used += (size_t)snprintf(key + used, used < KEY_SIZE ? KEY_SIZE - used : 0, "%s=%s;",
+                                 names[i], value ? value : "");
+        if (used >= KEY_SIZE)
+            break;
+    }
+    for (int i = 0; i < spec->count && used < KEY_SIZE; i++) {
+        const rg_override change = {spec->settings[i].name, spec->settings[i].value};
+        const rg_changes one = {&change, 1};
+        for (int j = 0; of[j] && used < KEY_SIZE; j++)
+            if (rg_changes_has(&one, of[j]))
+                used += (size_t)snprintf(key + used, KEY_SIZE - used, "%s=%s;", change.path,
+                                         change.value);
+    }
+    if (used >= KEY_SIZE)
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "settings of more than %d letters", KEY_SIZE);
+    return RG_OK;
+}
+
+static rg_status get_cluster(rg_cells *cells, const rg_cell_spec *spec, const rg_changes *changes,
+                             rg_err *err)
+{
+    static const char *const names[] = {"hw", NULL}, *const of[] = {"hw", "cluster", NULL};
+    char key[KEY_SIZE];
+    const char *name;
+    RG_TRY(key_of(spec, names, of, key, err));
+    const rg_cluster *found = recall(cells, KEPT_CLUSTER, key);
+    if (found) {
+        cells->setup.cluster = found;
+        return RG_OK;
+    }
+    rg_cluster *cluster;
+    RG_TRY(get_name(spec, "hw", &name, err));
+    RG_TRY(placed(rg_cluster_load_changed(cells->arena, name, changes, &cluster, err), spec, "hw",
+                  err));
+    cells->setup.cluster = cluster;
+    return keep(cells, KEPT_CLUSTER, key, cluster, err);
+}
+
+static rg_status get_model(rg_cells *cells, const rg_cell_spec *spec, const rg_changes *changes,
+                           rg_err *err)
+{
+    static const char *const names[] = {"model", NULL}, *const of[] = {"model", NULL};
+    char key[KEY_SIZE];
+    const char *name;
+    RG_TRY(key_of(spec, names, of, key, err));
+    const rg_model *found = recall(cells, KEPT_MODEL, key);
+    if (found) {
+        cells->setup.model = found;
+        return RG_OK;
+    }
+    rg_model *model;
+    RG_TRY(get_name(spec, "model", &name, err));
+    RG_TRY(placed(rg_model_load_changed(cells->arena, name, changes, &model, err), spec, "model",
+                  err));
+    cells->setup.model = model;
+    return keep(cells, KEPT_MODEL, key, model, err);
+}
+
+static rg_status get_engine(rg_cells *cells, const rg_cell_spec *spec, const rg_changes *changes,
+                            rg_err *err)
+{
+    static const char *const names[] = {"engine", NULL}, *const of[] = {"engine", NULL};
+    char key[KEY_SIZE];
+    const char *name;
+    RG_TRY(key_of(spec, names, of, key, err));
+    const rg_engine *found = recall(cells, KEPT_ENGINE, key);
+    if (found) {
+        cells->setup.engine = *found;
+        return RG_OK;
+    }
+    rg_engine *engine = RG_NEW(cells->arena, rg_engine, 1, err);
+    if (!engine)
+        return RG_ERR_LIMIT;
+    RG_TRY(get_name(spec, "engine", &name, err));
+    RG_TRY(placed(rg_engine_load_changed(cells->arena, name, changes, engine, err), spec, "engine",
+                  err));
+    cells->setup.engine = *engine;
+    return keep(cells, KEPT_ENGINE, key, engine, err);
+}
+
+/* Everything but the load, prepared once for cells that differ in the load alone. */
+static rg_status get_arrangement(rg_cells *cells, const rg_cell_spec *spec,
+                                 const rg_changes *changes, rg_err *err)
+{
+    static const char *const names[] = {"hw",
+                                        "model",
+                                        "weight-type",
+                                        "kv-type",
+                                        "act-type",
+                                        "moe-skew",
+                                        "tp",
+                                        "pp",
+                                        "ep",
+                                        "cp",
+                                        "dp",
+                                        "attention-dp",
+                                        "sequence-parallel",
+                                        "engine",
+                                        "ideal",
+                                        "sustained",
+                                        NULL};
+    char key[KEY_SIZE];
+    RG_TRY(key_of(spec, names, scopes, key, err));
+    const rg_cell_setup *found = recall(cells, KEPT_ARRANGEMENT, key);
+    if (found) {
+        cells->setup = *found;
+        return RG_OK;
+    }
+    rg_cell_setup *s = &cells->setup;
+    *s = (rg_cell_setup){0};
+    RG_TRY(get_cluster(cells, spec, changes, err));
+    RG_TRY(get_model(cells, spec, changes, err));
+    RG_TRY(get_engine(cells, spec, changes, err));
+    RG_TRY(get_bool(spec, "ideal", &s->kernel.ideal, err));
+    RG_TRY(get_bool(spec, "sustained", &s->kernel.sustained, err));
+    if (s->kernel.ideal)
+        rg_engine_without_host(&s->engine);
+    RG_TRY(read_parallel(spec, &s->parallel, err));
+    RG_TRY(read_formats(spec, s, &s->formats, err));
+    RG_TRY(rg_step_prepare(cells->arena, s->cluster, s->model, &s->formats, &s->parallel,
+                           &s->engine, &s->kernel, &s->step, err));
+    rg_cell_setup *copy = RG_NEW(cells->arena, rg_cell_setup, 1, err);
+    if (!copy)
+        return RG_ERR_LIMIT;
+    *copy = *s;
+    return keep(cells, KEPT_ARRANGEMENT, key, copy, err);
+}
+
+rg_status rg_cells_prepare(rg_cells *cells, const rg_cell_spec *spec, const rg_cell_setup **out,
+                           rg_err *err)
+{
+    /* Four entries at most are added below. */
+    if (cells->count > KEPT - 4 || rg_arena_used_bytes(cells->arena) >> 20 > KEPT_MIB) {
+        rg_arena_reset(cells->arena);
+        cells->count = 0;
+    }
+    rg_override items[RG_CELL_SETTINGS];
+    rg_changes changes = {items, 0};
+    for (int i = 0; i < spec->count; i++)
+        if (is_change(spec->settings[i].name))
+            items[changes.count++] = (rg_override){spec->settings[i].name, spec->settings[i].value};
+    RG_TRY(get_arrangement(cells, spec, &changes, err));
+    rg_load *load = &cells->setup.load;
+    RG_TRY(get_int(spec, "batch", 1 << 20, &load->batch, err));
+    RG_TRY(get_int(spec, "context", 1 << 30, &load->context_tokens, err));
+    RG_TRY(get_int(spec, "output-tokens", 1 << 24, &load->output_tokens, err));
+    *out = &cells->setup;
+    return RG_OK;
+}
+
+rg_status rg_cells_estimate(rg_cells *cells, const rg_cell_spec *spec, rg_estimate *out,
+                            rg_err *err)
+{
+    const rg_cell_setup *s;
+    RG_TRY(rg_cells_prepare(cells, spec, &s, err));
+    return rg_estimate_load(s->step, s->cluster, &s->formats, &s->parallel, &s->engine, &s->load,
+                            out, err);
+}
