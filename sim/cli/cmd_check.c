@@ -10,6 +10,7 @@
 #include "hw/cluster.h"
 #include "hw/price.h"
 #include "model/spec.h"
+#include "noc/design.h"
 #include "step/step.h"
 
 extern const rg_command rg_cmd_check;
@@ -90,6 +91,19 @@ static rg_status check_engine(rg_arena *arena, const char *path, rg_node *root, 
     return RG_OK;
 }
 
+static rg_status check_noc(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                           rg_err *err)
+{
+    rg_noc_design *design;
+    (void)root;
+    RG_TRY(rg_noc_design_load(arena, path, &design, err));
+    out->what =
+        rg_arena_printf(arena, err, "network %s, %d nodes", design->name, design->groups[0].count);
+    out->assumed = design->assumed_count;
+    out->figures = design->assumed_count;
+    return RG_OK;
+}
+
 /* One row a kind of file: the value of its kind:, and who reads it. */
 typedef struct file_kind {
     const char *kind;
@@ -98,7 +112,7 @@ typedef struct file_kind {
 
 static const file_kind file_kinds[] = {
     {"accelerator", check_accel}, {"cluster", check_cluster}, {"prices", check_prices},
-    {"model", check_model},       {"engine", check_engine},
+    {"model", check_model},       {"engine", check_engine},   {"noc", check_noc},
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
 

@@ -167,6 +167,8 @@ rg_status rg_show_accel(rg_arena *arena, rg_accel *accel, rg_form form, rg_repor
     rg_report_text(report, "unit_name", "unit", accel->unit_name);
     if (accel->usual_node != NULL)
         rg_report_text(report, "usual_node", "usual node", accel->usual_node);
+    if (accel->noc_file != NULL)
+        rg_report_text(report, "noc", "on-chip network", accel->noc_file);
     if (accel->base != NULL)
         rg_report_text(report, "base", "starts from", accel->base);
     if (accel->note != NULL)

@@ -96,7 +96,7 @@ typedef struct rg_accel {
     rg_link_port ports[RG_MAX_PORTS];
     int port_count;
     rg_figure noc_bandwidth; /* byte/s, units to L2, all together */
-    const char *noc_file;    /* on-chip network description, NULL when none */
+    const char *noc_file;    /* its on-chip network: a name in hw/noc, or a path; NULL when none */
     const rg_fit_constant *fit;
     int fit_count;
     const char *fit_source;        /* date, data, rows, error of the fit; NULL when not fitted */

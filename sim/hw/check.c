@@ -305,13 +305,18 @@ static rg_status check_names(checking *to)
     if (strlen(accel->name) != stem || strncmp(accel->name, file, stem) != 0)
         RG_TRY(add(to, RG_SEVERITY_WARNING, "name-differs", top,
                    "name '%s' is not the name of the file '%s'", accel->name, file));
-    if (accel->usual_node == NULL)
-        return RG_OK;
-    const char *path;
-    RG_TRY(rg_data_try(to->arena, "hw/nodes", accel->usual_node, &path, to->err));
-    if (path == NULL)
-        RG_TRY(add(to, RG_SEVERITY_ERROR, "unknown-node", top,
-                   "usual_node '%s' is no file of hw/nodes", accel->usual_node));
+    const struct {
+        const char *name, *kind, *finding, *key;
+    } files[] = {{accel->usual_node, "hw/nodes", "unknown-node", "usual_node"},
+                 {accel->noc_file, "hw/noc", "unknown-network", "noc file"}};
+    for (int i = 0; i < 2; i++) {
+        const char *path = "";
+        if (files[i].name != NULL)
+            RG_TRY(rg_data_try(to->arena, files[i].kind, files[i].name, &path, to->err));
+        if (path == NULL)
+            RG_TRY(add(to, RG_SEVERITY_ERROR, files[i].finding, top, "%s '%s' is no file of %s",
+                       files[i].key, files[i].name, files[i].kind));
+    }
     return RG_OK;
 }
 

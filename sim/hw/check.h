@@ -47,6 +47,7 @@ typedef struct rg_findings {
  *   systolic-shape       flop per clock are no multiple of 2 x rows x columns
  *   name-differs         name: is not the name of the file
  *   unknown-node         usual_node: is no node or cluster
+ *   unknown-network      noc: file: is no network
  */
 rg_status rg_accel_check(rg_arena *arena, const rg_accel *accel, rg_findings *out, rg_err *err);
 
