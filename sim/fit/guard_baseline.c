@@ -44,7 +44,9 @@ static rg_status rg_base_costs(rg_node *map, rg_base_entry *e, rg_err *err)
     RG_TRY(rg_map_text_or(map, "rate", NULL, &unit, err));
     if (unit != NULL) {
         e->rate_unit = unit;
-        dim = strcmp(unit, "byte/s") == 0 ? RG_DIM_BYTES_PER_S : RG_DIM_FLOPS_PER_S;
+        dim = strcmp(unit, "byte/s") == 0   ? RG_DIM_BYTES_PER_S
+              : strcmp(unit, "FLOP/s") == 0 ? RG_DIM_FLOPS_PER_S
+                                            : RG_DIM_PER_SECOND;
     }
     double low = NAN, high = NAN;
     RG_TRY(rg_base_quantity(map, "median", dim, &s->centre, err));
@@ -296,8 +298,9 @@ static double rg_cost_shown(const rg_base_entry *e, double cost, const char **un
         return cost * 1e6;
     }
     const bool bytes = strcmp(e->rate_unit, "byte/s") == 0;
-    *unit = bytes ? "GB/s" : "TFLOP/s";
-    return 1 / cost / (bytes ? 1e9 : 1e12);
+    const bool flops = strcmp(e->rate_unit, "FLOP/s") == 0;
+    *unit = bytes ? "GB/s" : flops ? "TFLOP/s" : "1/s";
+    return 1 / cost / (bytes ? 1e9 : flops ? 1e12 : 1);
 }
 
 static void rg_out_cost(rg_text_out *o, const char *key, const rg_base_entry *e, double cost)

@@ -24,16 +24,16 @@ typedef struct rg_side {
     double count;         /* samples */
     double time;          /* autocorrelation time, in samples */
     double effective;     /* samples / autocorrelation time */
-    double processes;
-    double between;    /* deviation between processes, NaN under 3 processes */
-    double dispersion; /* (q3 - q1) / centre; NaN when not known */
-    double wander;     /* range of the medians of successive parts; 0 where noise explains it */
-    double roaming;    /* that range whether noise explains it or not */
-    double lag1;       /* correlation of successive samples; NaN when not known */
-    bool assumed;      /* the file gives no spread; error is the assumed one */
-    int modes;         /* 1, or 2 when the samples fall into two groups */
-    double mode[2];    /* median of each group, the faster first */
-    double slow_share; /* share of samples in the slower group */
+    double processes;     /* count */
+    double between;       /* deviation between processes, NaN under 3 processes */
+    double dispersion;    /* (q3 - q1) / centre; NaN when not known */
+    double wander;        /* range of the medians of successive parts; 0 where noise explains it */
+    double roaming;       /* that range whether noise explains it or not */
+    double lag1;          /* correlation of successive samples; NaN when not known */
+    bool assumed;         /* the file gives no spread; error is the assumed one */
+    int modes;            /* 1, or 2 when the samples fall into two groups */
+    double mode[2];       /* median of each group, the faster first */
+    double slow_share;    /* share of samples in the slower group */
 } rg_side;
 
 /** Noise between processes that is assumed where fewer than three processes were run: 0.2 %.
@@ -68,9 +68,9 @@ rg_status rg_sides_moderate(rg_arena *arena, rg_side *const *sides, int count, r
 /** One-sided tests that b is slower, or faster, than a: t = ln(b/a) / sqrt(ea^2 + eb^2 + between^2
  * for each side of fewer than three processes), with Welch's degrees of freedom. */
 typedef struct rg_shift {
-    double change; /* ln(b/a) */
-    double error;  /* of change */
-    double freedom;
+    double change;  /* ln(b/a) */
+    double error;   /* of change */
+    double freedom; /* degrees of freedom, count */
     double p_slower, p_faster;
     double low, high; /* 95 % interval of change */
 } rg_shift;

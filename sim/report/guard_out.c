@@ -50,8 +50,9 @@ static void rg_cost_text(const rg_verdict *v, const rg_side *side, bool has, cha
         rg_quantity_format(side->centre, RG_DIM_SECONDS, 4, out, size);
     else
         rg_quantity_format(1 / side->centre,
-                           strcmp(v->rate_unit, "byte/s") == 0 ? RG_DIM_BYTES_PER_S
-                                                               : RG_DIM_FLOPS_PER_S,
+                           strcmp(v->rate_unit, "byte/s") == 0   ? RG_DIM_BYTES_PER_S
+                           : strcmp(v->rate_unit, "FLOP/s") == 0 ? RG_DIM_FLOPS_PER_S
+                                                                 : RG_DIM_PER_SECOND,
                            4, out, size);
 }
 

@@ -192,6 +192,10 @@ static rg_status rg_read_json(rg_reader *r, const char *text, size_t length, rg_
             return rg_run_read_nvbench(r, root, err);
         return rg_run_read_gbench(r, root, err);
     }
+    if (rg_map_find(root, "traceEvents") != NULL)
+        return rg_run_read_kineto(r, root, err);
+    if (rg_map_find(root, "output_throughput") != NULL || rg_map_find(root, "mean_ttft_ms") != NULL)
+        return rg_run_read_vllm(r, root, err);
     if (rg_list_of_maps(results)) {
         if (results->first != NULL && rg_map_find(results->first, "command") != NULL)
             return rg_run_read_hyperfine(r, root, err);
@@ -200,7 +204,8 @@ static rg_status rg_read_json(rg_reader *r, const char *text, size_t length, rg_
     return rg_fail(
         err, RG_ERR_INPUT, root->pos,
         "JSON of no known kind; known are run records of ridge-probe ('schema'), nvbench "
-        "and Google Benchmark ('benchmarks'), nccl-tests and hyperfine ('results')");
+        "and Google Benchmark ('benchmarks'), nccl-tests and hyperfine ('results'), "
+        "the PyTorch profiler ('traceEvents') and serving benchmarks ('output_throughput')");
 }
 
 static const char *const rg_ncu_marks[] = {"Kernel Name", NULL};
@@ -285,6 +290,10 @@ static rg_status rg_read_delimited(rg_reader *r, const char *text, size_t length
         header = rg_find_header(&rows, rg_nsys_trace_marks, "Name");
     if (header >= 0)
         return rg_run_read_nsys(r, &rows, header, err);
+    static const char *const metric[] = {"Metric", NULL};
+    header = rg_find_header(&rows, metric, "avg");
+    if (header >= 0)
+        return rg_run_read_genai(r, &rows, header, err);
     header = rg_find_header(&rows, rg_rocprof_marks, NULL);
     if (header >= 0)
         return rg_run_read_rocprof(r, &rows, header, err);

@@ -1,8 +1,9 @@
 /* trace/run.h: run records: what a benchmark or a profiler says it measured, in one form.
  *
  * Reads core. One reader per tool: ridge-probe, nvbench, Google Benchmark, pytest-benchmark,
- * hyperfine, nccl-tests (log and JSON), Nsight Compute and Nsight Systems CSV, rocprof CSV, and
- * tables such as Triton's perf_report or a do_bench loop writes. A value that a file does not give
+ * hyperfine, nccl-tests (log and JSON), Nsight Compute and Nsight Systems CSV, rocprof CSV,
+ * PyTorch profiler traces, serving benchmarks (vLLM, SGLang, genai-perf), and tables such as
+ * Triton's perf_report or a do_bench loop writes. A value that a file does not give
  * is NaN; a value that a file gives but that is no measurement ("n/a", nan, zero samples) makes the
  * entry unusable, with the reason, and never becomes 0.
  */

@@ -84,9 +84,12 @@ rg_status rg_run_read_gbench(rg_reader *r, rg_node *root, rg_err *err);
 rg_status rg_run_read_pytest(rg_reader *r, rg_node *root, rg_err *err);
 rg_status rg_run_read_hyperfine(rg_reader *r, rg_node *root, rg_err *err);
 rg_status rg_run_read_nccl_json(rg_reader *r, rg_node *root, rg_err *err);
+rg_status rg_run_read_vllm(rg_reader *r, rg_node *root, rg_err *err);
+rg_status rg_run_read_kineto(rg_reader *r, rg_node *root, rg_err *err);
 rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err);
 rg_status rg_run_read_ncu(rg_reader *r, const rg_rows *rows, int header, rg_err *err);
 rg_status rg_run_read_nsys(rg_reader *r, const rg_rows *rows, int header, rg_err *err);
+rg_status rg_run_read_genai(rg_reader *r, const rg_rows *rows, int header, rg_err *err);
 rg_status rg_run_read_rocprof(rg_reader *r, const rg_rows *rows, int header, rg_err *err);
 rg_status rg_run_read_table(rg_reader *r, const rg_rows *rows, int header, rg_err *err);
 

@@ -361,6 +361,39 @@ static void versions_and_figures_in_other_columns_are_no_numbers_of_the_table(vo
     assert_close(rg_run_cost(arena, &run->entries[0], &err), 125e-6, 1e-12);
 }
 
+static void serving_results_are_one_observation_a_run(void **state)
+{
+    (void)state;
+    const rg_run *run = load("serving/vllm.json");
+    const char *problem = "model=a/b requests=100 rate=inf concurrency=8";
+    assert_close(rg_run_cost(arena, entry(run, "ttft median", problem), &err), 0.110, 1e-12);
+    const rg_run_entry *e = entry(run, "output tokens", problem);
+    assert_string_equal(e->rate_unit, "token/s");
+    assert_close(1 / rg_run_cost(arena, e, &err), 2000, 1e-12);
+    assert_int_equal(e->sample_count, 1);
+    /* 70000 tokens in 10 s are 7000 a second, not the 7100 that the file prints */
+    assert_int_equal(run->note_count, 1);
+    assert_non_null(strstr(run->notes[0], "total_token_throughput"));
+    run = load("serving/genai_perf.csv");
+    assert_close(rg_run_cost(arena, entry(run, "Time To First Token p50", ""), &err), 1.4e-3,
+                 1e-12);
+    assert_close(1 / rg_run_cost(arena, entry(run, "output tokens", ""), &err), 1261.25, 1e-12);
+    assert_null(rg_run_find(run, "Output Sequence Length avg", "", "")); /* no time */
+}
+
+static void profiler_trace_groups_launches_by_name_and_grid(void **state)
+{
+    (void)state;
+    const rg_run *run = load("kineto/two_launches.json");
+    assert_int_equal(run->count, 1);
+    assert_string_equal(run->device, "NVIDIA H200");
+    const rg_run_entry *e =
+        entry(run, "void gemm<float>(float*)", "grid=(128,1,1) block=(256,1,1)");
+    assert_int_equal(e->sample_count, 2);
+    assert_close(rg_run_cost(arena, e, &err), 12.5e-6, 1e-12);
+    assert_close(e->registers, 96, 0);
+}
+
 static void no_measurement_is_an_error(void **state)
 {
     (void)state;
@@ -431,6 +464,8 @@ int main(void)
         T(ncu_summary_by_kernel_keeps_grids_apart),
         T(kernels_that_the_probe_did_not_run_say_why),
         T(versions_and_figures_in_other_columns_are_no_numbers_of_the_table),
+        T(serving_results_are_one_observation_a_run),
+        T(profiler_trace_groups_launches_by_name_and_grid),
         T(no_measurement_is_an_error),
         T(repeats_of_one_program_merge_into_processes),
         T(group_separators_of_many_countries),
