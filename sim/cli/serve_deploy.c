@@ -132,6 +132,25 @@ static rg_status kv_rules(rg_serve_job *job, rg_engine_rules *rules, rg_err *err
     return rg_setting_quantity(s, "host-rate", RG_DIM_BYTES_PER_S, &rules->host_bytes_per_s, err);
 }
 
+/* vLLM's server takes larger steps on GPUs with 70 GiB or more, other than A100 (arg_utils.py). */
+static void engine_limits(rg_serve_job *job, rg_engine_rules *r)
+{
+    const double large = 70.0 * (1 << 30);
+    const rg_settings *s = &job->settings;
+    if (r->policy != RG_POLICY_VLLM1 || job->measured || !job->cluster)
+        return;
+    const rg_accel *accel = job->cluster->accel;
+    if (rg_accel_memory_bytes(accel) >= large && strncmp(accel->name, "a100", 4) != 0) {
+        r->max_sequences = job->engine.max_sequences;
+        r->max_batched_tokens = job->engine.max_batched_tokens;
+    }
+    if (!rg_setting_given(s, "max-sequences") || !rg_setting_given(s, "max-tokens"))
+        rg_report_assume(job->report,
+                         "engine's own limits for this device: %lld sequences, %lld tokens a step; "
+                         "set --max-sequences, --max-tokens",
+                         (long long)r->max_sequences, (long long)r->max_batched_tokens);
+}
+
 static rg_status read_rules(rg_serve_job *job, rg_err *err)
 {
     const rg_settings *s = &job->settings;
@@ -143,6 +162,7 @@ static rg_status read_rules(rg_serve_job *job, rg_err *err)
         *r = job->measured->rules;
     if (job->model && job->model->max_positions > 0 && !job->measured)
         r->max_model_tokens = job->model->max_positions;
+    engine_limits(job, r);
     RG_TRY(rg_setting_int(s, "max-sequences", 1, 1 << 20, &r->max_sequences, err));
     RG_TRY(rg_setting_int(s, "max-tokens", 1, 1 << 30, &r->max_batched_tokens, err));
     RG_TRY(rg_setting_int(s, "max-model-len", 2, 1000000000, &r->max_model_tokens, err));

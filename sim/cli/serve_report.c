@@ -87,6 +87,55 @@ static double ratio(double part, double whole)
     return whole > 0 ? part / whole : NAN;
 }
 
+/* Mean of the batches of a part of the run, in order of finishing. */
+static double part_mean(const rg_sample *s, int from, int to)
+{
+    double sum = 0;
+    for (int i = from; i < to; i++)
+        sum += s->batch_sum[i];
+    return sum / ((double)(to - from) * (double)s->batch_size);
+}
+
+/* Waiting that keeps growing means that the load is more than is served: the last quarter waits
+ * three times as long as the first, and over a second. */
+static bool overloaded(const rg_serve_result *r)
+{
+    const int full = r->queue.batches - (r->queue.batch_filled != 0);
+    if (full < 12)
+        return false;
+    const double first = part_mean(&r->queue, 0, full / 4),
+                 last = part_mean(&r->queue, full - full / 4, full);
+    return last > 1 && last > 3 * first;
+}
+
+static void answer(rg_serve_job *job, rg_serve_result *r)
+{
+    rg_report *report = job->report;
+    const bool over = overloaded(r);
+    char ttft[2][40], tpot[40], e2e[40];
+    const rg_sample_summary first = rg_sample_summarise(&r->ttft),
+                            each = rg_sample_summarise(&r->tpot_excl_first),
+                            whole = rg_sample_summarise(&r->e2e);
+    rg_quantity_format(first.p50, RG_DIM_SECONDS, 3, ttft[0], sizeof ttft[0]);
+    rg_quantity_format(first.p99, RG_DIM_SECONDS, 3, ttft[1], sizeof ttft[1]);
+    rg_quantity_format(isfinite(each.p50) ? each.p50 : 0, RG_DIM_SECONDS, 3, tpot, sizeof tpot);
+    rg_quantity_format(whole.p50, RG_DIM_SECONDS, 3, e2e, sizeof e2e);
+    rg_report_json(report, "overloaded", json_boolean(over));
+    rg_report_line(report,
+                   "%s: first token after %s (p99 %s), then one every %s; whole request %s.",
+                   over ? "Overloaded, the queue keeps growing" : "Half of the requests", ttft[0],
+                   ttft[1], tpot, e2e);
+    const double share = (double)r->good / (double)r->finished;
+    const rg_goals *g = &job->goals;
+    if (g->ttft_s > 0 || g->tpot_s > 0 || g->e2e_s > 0)
+        rg_report_line(report, "%.1f %% of the requests meet every limit.", 100 * share);
+    if (r->preemptions > 0)
+        rg_report_line(report,
+                       "KV memory runs short: %lld preemptions, %lld tokens computed again.",
+                       (long long)r->preemptions, (long long)r->recomputed_tokens);
+    rg_report_line(report, "%s", "");
+}
+
 static void throughput(rg_serve_job *job, const rg_serve_result *r)
 {
     rg_report *report = job->report;
@@ -268,6 +317,7 @@ void rg_serve_report_errors(rg_serve_job *job, const rg_replay_errors *e)
 
 void rg_serve_report(rg_serve_job *job, rg_serve_result *result)
 {
+    answer(job, result);
     throughput(job, result);
     latencies(job->report, result);
     engine(job, result);

@@ -1,0 +1,92 @@
+# One server, one step a token: four users in a closed loop, 100 + 10 tokens each.
+$ ridge serve --step-time 20ms --arrivals closed:4 --prompt 100 --answer 10 --limit 20 --kv-blocks 100 | head -14
+Half of the requests: first token after 20.0 ms (p99 20.0 ms), then one every 20.0 ms; whole request 200 ms.
+  requests                             20
+  finished                             20
+  first arrival to last token          1 s
+  requests served                      20.00 1/s
+  requests within all limits           20.00 1/s
+  share of them                        1.000
+  output tokens                        200.0 1/s
+  prompt and output tokens             2200 1/s
+  output tokens per device             200.0 1/s
+  output tokens in all                 200
+  prompt tokens in all                 2000
+What users see
+
+# The same in JSON has the keys that scripts rely on.
+$ ridge serve --step-time 20ms --arrivals closed:4 --prompt 100 --answer 10 --limit 20 --kv-blocks 100 -f json | grep -oE '"(requests|ttft_s|tpot_excl_first_s|e2e_s|goodput_requests_per_s|output_tokens_per_s|makespan_s|steps|preemptions|recomputed_tokens|prefix_hit_blocks_share|kv_blocks)":' | sort | tr -d '\n'
+"e2e_s":"goodput_requests_per_s":"kv_blocks":"makespan_s":"output_tokens_per_s":"preemptions":"prefix_hit_blocks_share":"recomputed_tokens":"requests":"steps":"tpot_excl_first_s":"ttft_s":
+# The same seed gives the same bytes, another seed others.
+$ for s in 1 1 2; do ridge serve --seed $s --step-time 20ms --arrivals poisson:9/s --prompt lognormal:300 --answer lognormal:50 --limit 300 --requests r$s.csv -q >out$s; md5sum r$s.csv | cut -c1-8; done | uniq -c | sed 's/ [0-9a-f]*$//'
+      2
+      1
+
+# One row a request.
+$ ridge serve --step-time 1s --arrivals uniform:2/s --prompt 5 --answer 2 --limit 2 --sync --requests r.csv --kv-blocks unlimited -o /dev/null; cat r.csv
+request_id,arrival_s,first_token_s,last_token_s,input_tokens,output_tokens,scheduled_s,cached_tokens,preemptions,recomputed_tokens,replica
+0,0.500000000,1.500000000,2.500000000,5,2,0.500000000,0,0,0,0
+1,1.000000000,2.500000000,3.500000000,5,2,1.500000000,0,0,0,0
+
+# A scenario file has the names of the options as keys; the command line wins.
+$ printf 'step-time: 20 ms\narrivals: poisson:5/s\nprompt: 64\nanswer: 8\nlimit: 50\nkv-blocks: 100\n' >s.yaml; ridge serve s.yaml --limit 10 | head -1
+Half of the requests: first token after 45.5 ms (p99 51.9 ms), then one every 20.0 ms; whole request 186 ms.
+
+# Mistakes are named with their place and what would do.
+$ printf 'step-time: 20 ms\narivals: poisson:5/s\n' >bad.yaml; ridge serve bad.yaml
+ridge: bad.yaml:2:1: unknown key 'arivals'; did you mean 'arrivals'?
+[2]
+$ printf 'step-time: 20 ms\nreplicas: none\narrivals: at-once\n' >bad.yaml; ridge serve bad.yaml
+ridge: bad.yaml:2:11: replicas 'none' is not a whole number from 1 to 4096
+[2]
+$ ridge serve --step-time 20ms --arrivals sometimes:5
+ridge: arrivals 'sometimes:5' not understood; write poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32 or closed:32,think=2s
+[2]
+$ ridge serve --step-time 20ms
+ridge: no requests: give --trace FILE, --measured DIR, or --arrivals with --prompt and --answer
+[2]
+$ ridge serve --arrivals poisson:1/s
+ridge: what runs on what? give --model and --hw, or --kernel-times, or a constant --step-time
+[2]
+$ ridge serve --step-time 20ms --arrivals poisson:1/s --policy fifo
+ridge: option --policy 'fifo' is not one of vllm, vllm-v0, sarathi, orca, static, vidur-vllm, trtllm, trtllm-max, trtllm-static, sglang
+[2]
+$ ridge serve --step-time 20ms --trace nosuch.csv
+ridge: nosuch.csv: cannot be read: No such file or directory
+[2]
+$ printf 'a,b\n1,2\n' >t.csv; ridge serve --step-time 20ms --trace t.csv
+ridge: t.csv:1:1: header is of no known trace: wanted TIMESTAMP,ContextTokens,GeneratedTokens (Azure), Timestamp,...,Request tokens,Response tokens (BurstGPT), num_prefill_tokens,num_decode_tokens (Vidur) or arrival_s,input_tokens,output_tokens (ridge); first column is 'a'
+[2]
+$ printf 'num_prefill_tokens,num_decode_tokens\n100,5\n' >v.csv; ridge serve --step-time 20ms --trace v.csv
+ridge: v.csv: the trace has lengths only; say when requests come, such as --arrivals poisson:4/s or --arrivals closed:32
+[2]
+$ ridge serve --step-time 20ms --arrivals at-once --prompt 5000 --answer 10 --limit 3 --kv-blocks 100
+ridge: no request was served: 3 came, 3 are larger than the KV memory
+[1]
+$ ridge serve --step-time 20ms --arrivals at-once --prompt 5000 --answer 10 --limit 3 --max-model-len 4096 --over-long fail
+ridge: request 0 has '5000' prompt and '10' output tokens, over the model's 4096; choose --over-long reject or cut to go on
+[2]
+$ ridge serve --step-time 20ms --fit-engine x.yaml --arrivals at-once
+ridge: --fit-engine needs --measured DIR
+[2]
+
+# Every scheduler serves every token.
+$ for p in vllm vllm-v0 sarathi orca static vidur-vllm trtllm trtllm-max trtllm-static sglang; do ridge serve --policy $p --step-time 10ms --arrivals poisson:20/s --prompt lognormal:200 --answer lognormal:40 --limit 200 -f json | grep -oE '"(finished|output_tokens)": [0-9]+' | tr '\n' ' '; echo $p; done
+"finished": 200 "output_tokens": 7454 vllm
+"finished": 200 "output_tokens": 7454 vllm-v0
+"finished": 200 "output_tokens": 7454 sarathi
+"finished": 200 "output_tokens": 7454 orca
+"finished": 200 "output_tokens": 7454 static
+"finished": 200 "output_tokens": 7454 vidur-vllm
+"finished": 200 "output_tokens": 7454 trtllm
+"finished": 200 "output_tokens": 7454 trtllm-max
+"finished": 200 "output_tokens": 7454 trtllm-static
+"finished": 200 "output_tokens": 7454 sglang
+
+# Public traces: prefix hits with unlimited memory are exact (11068 of 41702 ids, 1644 of 14873).
+$ ridge serve --step-time 20ms --kv-blocks unlimited --max-model-len 200000 --trace $SHARED/serving/traces/mooncake_conversation_first1500.jsonl -f json | grep -E '"prefix_(hit|queried)_blocks"'
+  "prefix_queried_blocks": 41702,
+  "prefix_hit_blocks": 11068,
+$ ridge serve --step-time 20ms --kv-blocks unlimited --max-model-len 200000 --trace $SHARED/serving/traces/mooncake_synthetic_first600.jsonl -f json | grep -E '"prefix_(hit|queried)_blocks"'
+  "prefix_queried_blocks": 14873,
+  "prefix_hit_blocks": 1644,
