@@ -54,7 +54,8 @@ static rg_status read_mamba1(rg_hf *hf, rg_layer *l, rg_err *err)
     RG_TRY(rg_hf_bool_or(hf, "use_conv_bias|mamba_conv_bias", true, &conv_bias, err));
     l->ssm_groups = 1;
     l->ssm_bias = bias;
-    l->ssm_norm = strcmp(hf->type, "jamba") == 0;
+    RG_TRY(rg_hf_bool_or(hf, "mamba_inner_layernorms", strcmp(hf->type, "jamba") == 0, &l->ssm_norm,
+                         err));
     if (!conv_bias)
         l->mixer_extra -= inner;
     return RG_OK;
@@ -170,6 +171,9 @@ rg_status rg_hf_granite_layers(rg_hf *hf, rg_err *err)
     rg_layer mamba = hf->base;
     bool read = false;
     int64_t shared;
+    rg_hf_find(hf,
+               "mamba_n_heads|mamba_d_head|mamba_n_groups|mamba_d_state|mamba_d_conv|mamba_expand|"
+               "mamba_conv_bias|mamba_proj_bias|mamba_chunk_size"); /* also where no layer is one */
     RG_TRY(rg_hf_int_or(hf, "shared_intermediate_size", 0, 0, &shared, err));
     rg_layer *l = m->layers;
     for (const rg_node *item = types->first; item != NULL; item = item->next, l++) {
@@ -321,7 +325,7 @@ rg_status rg_hf_lightning_layers(rg_hf *hf, rg_err *err)
         else if (strcmp(name, "1") != 0 && strcmp(name, "full_attention") != 0)
             return rg_fail(err, RG_ERR_MODEL, item->pos, "layer type '%s' is not supported", name);
     }
-    rg_hf_find(hf, "postnorm|block|layernorm_full_attention_alpha");
+    rg_hf_find(hf, "postnorm|block|block_size");
     return RG_OK;
 }
 

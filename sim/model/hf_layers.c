@@ -67,8 +67,10 @@ rg_status rg_hf_experts(rg_hf *hf, rg_err *err)
     if (node == NULL)
         return RG_OK;
     RG_TRY(rg_hf_uniform(node, 0, &e->experts, err));
-    if (e->experts <= 1) {
+    if (e->experts <= 1) { /* dense: what is said of experts means nothing */
         e->experts = 0;
+        rg_hf_find(hf, "num_experts_per_tok|moe_intermediate_size|expert_layer_period|"
+                       "expert_layer_offset|decoder_sparse_step|mlp_only_layers|n_shared_experts");
         return RG_OK;
     }
     e->ffn = RG_FFN_MOE;
@@ -215,10 +217,12 @@ static void make_window(rg_layer *l, rg_mixer kind, int64_t window)
     l->window = window;
 }
 
+#define PATTERN_KEYS "sliding_window_pattern|_sliding_window_pattern|layer_switch"
+
 /* Full layers by a pattern: a number n (every n-th is full) or letters, L for a window. */
 static rg_status window_by_pattern(rg_hf *hf, int64_t window, rg_err *err)
 {
-    rg_node *node = rg_hf_find(hf, "sliding_window_pattern|_sliding_window_pattern");
+    rg_node *node = rg_hf_find(hf, PATTERN_KEYS);
     int64_t every = hf->family->pattern;
     const char *letters = NULL;
     if (node != NULL && (node->text == NULL || !rg_text_to_int(node->text, &every)))
@@ -284,6 +288,7 @@ static rg_status place_windows(rg_hf *hf, rg_err *err)
     RG_TRY(rg_hf_layer_list(hf, "layer_types", &types, err));
     int64_t window;
     RG_TRY(window_width(hf, &window, err));
+    rg_hf_find(hf, PATTERN_KEYS); /* known, also where layer_types says it */
     if (types != NULL)
         return window_by_types(hf, types, window, err);
     if (window == 0)

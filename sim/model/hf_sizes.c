@@ -324,14 +324,10 @@ rg_status rg_hf_hunyuan_sizes(rg_hf *hf, rg_err *err)
     if (cla)
         return rg_fail(err, RG_ERR_MODEL, rg_hf_pos(hf),
                        "field 'use_cla' (layers that share one cache) is not supported");
-    rg_hf_find(hf, "cla_share_factor");
-    rg_hf_find(hf, "attention_head_dim");
-    rg_hf_find(hf, "use_mixed_mlp_moe");
-    rg_hf_find(hf, "num_shared_expert");
-    rg_hf_find(hf, "moe_topk");
-    rg_hf_find(hf, "expert_hidden_dim");
-    bool ranks;
-    return rg_hf_bool_or(hf, "mlp_bias", false, &ranks, err);
+    rg_hf_find(hf,
+               "cla_share_factor|attention_head_dim|use_mixed_mlp_moe|num_shared_expert|moe_topk|"
+               "expert_hidden_dim|unified_expert|mlp_bias");
+    return RG_OK;
 }
 
 /* Arctic: a dense FFN as wide as the hidden size beside the experts, with a norm of its own. */
@@ -406,8 +402,11 @@ rg_status rg_hf_mistral_sizes(rg_hf *hf, rg_err *err)
 /* Apertus: the activation has two learned scalars. */
 rg_status rg_hf_apertus_sizes(rg_hf *hf, rg_err *err)
 {
-    (void)err;
+    bool qk, behind;
     hf->base.ffn_extra = 2;
+    RG_TRY(rg_hf_bool_or(hf, "qk_norm", true, &qk, err));
+    RG_TRY(rg_hf_bool_or(hf, "post_norm", false, &behind, err));
+    hf->base.qk_norm = qk ? RG_QK_NORM_HEAD : RG_QK_NORM_NONE;
     return RG_OK;
 }
 
