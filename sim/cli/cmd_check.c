@@ -11,6 +11,7 @@
 #include "hw/price.h"
 #include "model/spec.h"
 #include "noc/design.h"
+#include "plan/sweep.h"
 #include "step/step.h"
 
 extern const rg_command rg_cmd_check;
@@ -104,6 +105,16 @@ static rg_status check_noc(rg_arena *arena, const char *path, rg_node *root, che
     return RG_OK;
 }
 
+static rg_status check_sweep(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                             rg_err *err)
+{
+    rg_sweep sweep;
+    (void)root;
+    RG_TRY(rg_sweep_load(arena, path, &sweep, err));
+    out->what = rg_arena_printf(arena, err, "sweep of %lld cells", (long long)sweep.cells);
+    return RG_OK;
+}
+
 /* One row a kind of file: the value of its kind:, and who reads it. */
 typedef struct file_kind {
     const char *kind;
@@ -113,16 +124,36 @@ typedef struct file_kind {
 static const file_kind file_kinds[] = {
     {"accelerator", check_accel}, {"cluster", check_cluster}, {"prices", check_prices},
     {"model", check_model},       {"engine", check_engine},   {"noc", check_noc},
+    {"sweep", check_sweep},
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
 
-static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_err *err)
+/** The row of a kind; an unknown one fails with the nearest, or with all. */
+static rg_status find_kind(const rg_node *node, const file_kind **out, rg_err *err)
 {
     const char *names[FILE_KINDS + 1] = {NULL};
-    for (int i = 0; i < FILE_KINDS; i++)
+    const char *text;
+    char all[256] = "";
+    RG_TRY(rg_node_text(node, &text, err));
+    for (int i = 0; i < FILE_KINDS; i++) {
         names[i] = file_kinds[i].kind;
+        strncat(all, i == 0 ? "" : ", ", sizeof all - strlen(all) - 1);
+        strncat(all, names[i], sizeof all - strlen(all) - 1);
+        if (strcmp(text, names[i]) == 0) {
+            *out = &file_kinds[i];
+            return RG_OK;
+        }
+    }
+    const char *nearest = rg_text_nearest(text, names);
+    return rg_fail(err, RG_ERR_INPUT, node->pos, "kind '%s' is not known; %s%s%s", text,
+                   nearest != NULL ? "did you mean '" : "one of: ", nearest != NULL ? nearest : all,
+                   nearest != NULL ? "'?" : "");
+}
+
+static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_err *err)
+{
     rg_node *root, *kind;
-    int choice;
+    const file_kind *row;
     RG_TRY(rg_doc_load(arena, path, &root, err));
     /* A config.json says no kind. */
     if (rg_text_ends_with(path, ".json") &&
@@ -130,8 +161,8 @@ static rg_status check_file(rg_arena *arena, const char *path, checked *out, rg_
         return check_model(arena, path, root, out, err);
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a data file", err));
     RG_TRY(rg_map_get(root, "kind", &kind, err));
-    RG_TRY(rg_node_choice(kind, names, &choice, err));
-    return file_kinds[choice].check(arena, path, root, out, err);
+    RG_TRY(find_kind(kind, &row, err));
+    return row->check(arena, path, root, out, err);
 }
 
 /** Totals over all files. */
