@@ -59,6 +59,12 @@ RG_DEVICE uint4 rg_load_l2(const void *address)
                  : "l"(address));
     return v;
 }
+RG_DEVICE uint32_t rg_load_l2_word(const void *address)
+{
+    uint32_t v;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(v) : "l"(address));
+    return v;
+}
 RG_DEVICE void rg_store16(void *address, uint4 v)
 {
     asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(address), "r"(v.x), "r"(v.y),
@@ -177,13 +183,10 @@ RG_DEVICE uint32_t rg_flag_acquire(const uint32_t *flag)
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(flag) : "memory");
     return v;
 }
-RG_DEVICE uint32_t rg_atomic_add(uint32_t *address, uint32_t value)
+/** Add, after everything that this thread wrote or saw before. */
+RG_DEVICE void rg_atomic_add_release(uint32_t *address, uint32_t value)
 {
-    return atomicAdd(address, value);
-}
-RG_DEVICE void rg_atomic_add64(uint64_t *address, uint64_t value)
-{
-    atomicAdd((unsigned long long *)address, (unsigned long long)value);
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 RG_DEVICE uint64_t rg_cycles(void)
 {

@@ -22,6 +22,11 @@ RG_DEVICE void rg_barrier_fence(void)
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async;" ::: "memory");
 }
+/** Plain writes to shared memory before warpgroup MMA reads it (then sync the block). */
+RG_DEVICE void rg_async_fence(void)
+{
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
 RG_DEVICE void rg_barrier_arrive(uint64_t *barrier)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(rg_smem_address(barrier))

@@ -95,6 +95,12 @@ RG_DEVICE uint4 rg_load_l2(const void *address)
 {
     return rg_load_stream(address);
 }
+RG_DEVICE uint32_t rg_load_l2_word(const void *address)
+{
+    uint32_t v;
+    memcpy(&v, address, 4);
+    return v;
+}
 RG_DEVICE void rg_store16(void *address, uint4 v)
 {
     memcpy(address, &v, 16);
@@ -228,16 +234,10 @@ RG_DEVICE uint32_t rg_flag_acquire(const uint32_t *flag)
     rg_emu_yield();
     return *(const volatile uint32_t *)flag;
 }
-RG_DEVICE uint32_t rg_atomic_add(uint32_t *address, uint32_t value)
-{
-    const uint32_t old = *address;
-    *address = old + value;
-    rg_emu_progress();
-    return old;
-}
-RG_DEVICE void rg_atomic_add64(uint64_t *address, uint64_t value)
+RG_DEVICE void rg_atomic_add_release(uint32_t *address, uint32_t value)
 {
     *address += value;
+    rg_emu_progress();
 }
 /** Clocks count reads, so that what depends on them is the same in every run. */
 uint64_t rg_emu_clock();

@@ -38,6 +38,7 @@ RG_DEVICE void rg_barrier_init(uint64_t *barrier, uint32_t arrivals)
     b->expected = b->missing = (uint16_t)arrivals;
     b->bytes_and_phase = 0;
 }
+RG_DEVICE void rg_async_fence(void) {}
 RG_DEVICE void rg_barrier_fence(void) {}
 RG_DEVICE void rg_barrier_arrive(uint64_t *barrier)
 {
