@@ -89,7 +89,7 @@ RG_BOTH int32_t rg_mla_shared_bytes(rg_store store, int32_t tiles)
     const int32_t row = rg_kv_row_bytes(store, RG_MLA_DIM);
     return rg_mla_stages(tiles) * RG_MLA_TILE * rg_decode_pitch(row) + /* latents */
            tiles * 32 * RG_MLA_DIM +                                   /* queries as fragments */
-           2 * 16 * tiles * (RG_MLA_TILE + 1) * 4 +                    /* scores */
+           (tiles == 1 ? 2 : 1) * 16 * tiles * (RG_MLA_TILE + 1) * 4 + /* scores */
            16 * tiles * RG_MLA_TILE * 2 +                              /* probabilities */
            3 * 16 * tiles * 4;                                         /* maxima, sums, factors */
 }

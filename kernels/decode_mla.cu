@@ -211,7 +211,7 @@ struct mla {
         self.latents = shared;
         self.queries = (uint4 *)(shared + stages * stage_bytes);
         self.score = (float *)(self.queries + tiles * 36 * 32);
-        self.weight = (uint16_t *)(self.score + 2 * heads * score_pitch);
+        self.weight = (uint16_t *)(self.score + halves * heads * score_pitch);
         self.state = (float *)(self.weight + heads * tokens);
         const int32_t *pages = p.kv.pages + (int64_t)work.sequence * p.kv.pages_per_sequence;
         const int head_first = work.head * heads;

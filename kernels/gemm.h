@@ -34,15 +34,15 @@ RG_BOTH void rg_gemm_tile(int32_t index, int32_t tiles_m, int32_t tiles_n, int32
 }
 
 #ifdef __cplusplus
-#define RG_ALIGN64 alignas(64)
+#define RG_ALIGN128 alignas(128)
 #else
-#define RG_ALIGN64 _Alignas(64)
+#define RG_ALIGN128 _Alignas(128)
 #endif
 
 /* The kernel for sm_90a: TMA brings tiles, warpgroup MMA multiplies them. */
 typedef struct rg_gemm_sm90_params {
-    RG_ALIGN64 uint64_t x_map[16]; /* CUtensorMap */
-    RG_ALIGN64 uint64_t w_map[16];
+    RG_ALIGN128 uint64_t x_map[16]; /* CUtensorMap */
+    RG_ALIGN128 uint64_t w_map[16];
     uint16_t *y;
     int32_t m, n, k;
     float factor;

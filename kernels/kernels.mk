@@ -31,7 +31,8 @@ FATBIN       := $(if $(CUDA_DIR),$(CUDA_KERNELS:kernels/%.cu=$(B)/kernels/%.fatb
 cuda_gencode = $(foreach t,$(1),-gencode arch=$(t:sm_%=compute_%),code=$(t))
 cuda_flags = $(if $(filter %_sm90a,$(1)),$(call cuda_gencode,$(filter sm_90a,$(CUDA_TARGETS))),\
   $(call cuda_gencode,$(CUDA_TARGETS)) -gencode arch=compute_80,code=compute_80)
-NVCC_FLAGS ?= -O3 -std=c++17 -Xptxas -warn-spills,-Werror -compress-mode=size
+# A kernel that spills registers fails the build.
+NVCC_FLAGS ?= -O3 -std=c++17 -Xptxas -v,-warn-spills,-Werror -compress-mode=size
 
 CUDA_CPPFLAGS := -Ikernels -Ikernels/probe
 ifneq ($(and $(CUDA_DIR),$(wildcard $(CUDA_DIR)/include/cupti_range_profiler.h)),)
@@ -63,7 +64,8 @@ $(B)/kernels/reference_%.o: kernels/%.cu
 $(B)/kernels/%.fatbin: kernels/%.cu $(B)/kernels/toolkit
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
-	$(Q)$(CUDA_DIR)/bin/nvcc -fatbin $(NVCC_FLAGS) $(call cuda_flags,$*) -Ikernels -MMD -MP -MF $(@:.fatbin=.fatbin.d) $< -o $@
+	$(Q)$(CUDA_DIR)/bin/nvcc -fatbin $(NVCC_FLAGS) $(call cuda_flags,$*) -Ikernels -MMD -MP -MF $@.d $< -o $@ \
+	  2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas) >&2; rm -f $@; exit 1; }
 
 # One assembler file that holds all device code, and the table that names it.
 $(B)/kernels/embedded.S: $(FATBIN) $(B)/kernels/toolkit kernels/kernels.mk

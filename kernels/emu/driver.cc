@@ -6,7 +6,8 @@
  * for each launch and thread: they exercise the arithmetic of a record and say nothing of any GPU.
  *
  * Environment: RIDGE_EMU_DEVICES (1), RIDGE_EMU_CC (90), RIDGE_EMU_MEMORY_MIB (2048),
- * RIDGE_EMU_FAIL=call=code[,call=code] makes a call return an error.
+ * RIDGE_EMU_FAIL=call=code[,call=code] makes a call return an error, RIDGE_EMU_LOG=FILE notes which
+ * kernels were launched.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "../value.h"
@@ -104,6 +105,23 @@ std::map<void *, size_t> allocations;
 std::map<std::string, function> functions;
 size_t allocated;
 context contexts[16];
+
+/** Note which kernels ran with how much shared memory: RIDGE_EMU_LOG=FILE, a line a new pair. */
+void note_launch(const function &f, size_t shared)
+{
+    static std::map<std::string, size_t> seen;
+    const char *path = getenv("RIDGE_EMU_LOG");
+    if (!path)
+        return;
+    auto found = seen.find(f.name);
+    if (found != seen.end() && found->second >= shared)
+        return;
+    seen[f.name] = shared;
+    if (FILE *log = fopen(path, "a")) {
+        fprintf(log, "%s %d %zu\n", f.name.c_str(), f.kernel->threads, shared);
+        fclose(log);
+    }
+}
 
 bool run_one(stream *s, const operation &o)
 {
@@ -266,7 +284,7 @@ result cuDeviceGetAttribute(int *value, int attribute, int)
                                         {32, 1},
                                         {36, 1000000},
                                         {37, 4096},
-                                        {38, 1 << 20},
+                                        {38, 1 << 16},
                                         {39, 2048},
                                         {75, version / 10},
                                         {76, version % 10},
@@ -524,6 +542,7 @@ static result launch(function *f, unsigned grid, unsigned threads, unsigned shar
                 threads, f->kernel->threads);
         return INVALID_VALUE;
     }
+    note_launch(*f, shared);
     operation o{};
     o.kind = operation::LAUNCH;
     o.entry = f->kernel->entry;

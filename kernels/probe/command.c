@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/file.h"
 #include "embedded.h"
+#include "image.h"
 #include "record.h"
 
 rg_status rg_session_open(rg_arena *arena, rg_session *session, const rg_probe_options *options,
@@ -334,22 +334,26 @@ rg_status rg_probe_evaluate(rg_arena *arena, const rg_probe_options *options, rg
     rg_cupti *cupti = rg_cupti_open(arena, options->cuda_lib, why, sizeof why);
     if (!cupti)
         return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE, "no CUPTI: %s", why);
-    if (!options->chip || options->operand_count == 0)
+    if (options->operand_count == 0)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                       "evaluate needs --chip and files, as in: evaluate --chip GH100 a.cdimg");
-    const char *const *names = rg_metrics_of(arena, options->chip, options->metric_set,
-                                             options->dtype ? options->dtype : "bfloat16", err);
-    if (!names)
-        return RG_ERR_INPUT;
+                       "evaluate needs counter data images (.cdimg)");
+    puts("file,metric,value,recorded");
+    int differing = 0;
     for (int i = 0; i < options->operand_count; i++) {
-        char *image = NULL;
-        size_t bytes = 0;
+        rg_image image;
         double values[RG_MAX_METRICS] = {0};
-        RG_TRY(rg_file_read(arena, options->operands[i], (size_t)64 << 20, &image, &bytes, err));
-        RG_TRY(rg_cupti_evaluate(cupti, options->chip, image, bytes, names, 0, values, err));
-        for (int m = 0; names[m]; m++)
-            printf("%s,%s,%.17g\n", options->operands[i], names[m], values[m]);
+        RG_TRY(rg_image_read(arena, options->operands[i], &image, err));
+        RG_TRY(rg_cupti_evaluate(cupti, image.chip, image.data, image.bytes, image.metrics, 0,
+                                 values, err));
+        for (int m = 0; m < image.metric_count; m++) {
+            printf("%s,%s,%.17g,%.17g\n", options->operands[i], image.metrics[m], values[m],
+                   image.values[m]);
+            differing += !(fabs(values[m] - image.values[m]) <= 1e-9 * fabs(image.values[m]));
+        }
     }
+    if (differing > 0)
+        return rg_fail(err, RG_ERR_NO, RG_NOWHERE,
+                       "'%d' values are not those that were recorded with the images", differing);
     return RG_OK;
 }
 

@@ -73,8 +73,8 @@ static void give_reason(char *reason, size_t size, const char *call, int result)
 #if RG_HAVE_CUPTI
 #include "cupti_calls.h"
 
-#include "core/file.h"
 #include "core/stat.h"
+#include "image.h"
 
 static rg_status target_start(rg_cupti *cupti, const rg_gpu *gpu, rg_err *err)
 {
@@ -229,15 +229,19 @@ static rg_status count_passes(session *s, rg_gpu *gpu, rg_bench *bench, rg_err *
     return RG_OK;
 }
 
-static rg_status keep_image(const session *s, const char *path, rg_err *err)
+static rg_status keep_image(const session *s, const rg_gpu *gpu, const rg_counters *counters,
+                            const char *path, rg_err *err)
 {
-    rg_out_file file;
-    RG_TRY(rg_out_open(&file, path, err));
-    if (fwrite(s->data, 1, s->data_bytes, file.stream) != s->data_bytes) {
-        rg_out_abandon(&file);
-        return rg_fail(err, RG_ERR_IO, RG_NOWHERE, "cannot write '%s'", path);
+    rg_image image = {.chip = s->cupti->chip,
+                      .device = gpu->figures.name,
+                      .metric_count = (int)s->metric_count,
+                      .data = s->data,
+                      .bytes = s->data_bytes};
+    for (size_t i = 0; i < s->metric_count; i++) {
+        image.metrics[i] = s->metrics[i];
+        image.values[i] = counters->values[i];
     }
-    return rg_out_commit(&file, err);
+    return rg_image_write(path, &image, err);
 }
 
 static rg_status count(session *s, rg_gpu *gpu, rg_bench *bench, const char *image_path,
@@ -245,10 +249,10 @@ static rg_status count(session *s, rg_gpu *gpu, rg_bench *bench, const char *ima
 {
     RG_TRY(configure(s, gpu, err));
     RG_TRY(count_passes(s, gpu, bench, err));
-    if (image_path)
-        RG_TRY(keep_image(s, image_path, err));
     RG_TRY(rg_cupti_evaluate(s->cupti, s->cupti->chip, s->data, s->data_bytes, s->metrics, 0,
                              out->values, err));
+    if (image_path)
+        RG_TRY(keep_image(s, gpu, out, image_path, err));
     out->dram_bytes = NAN;
     for (size_t i = 0; i < s->metric_count; i++) {
         out->names[i] = s->metrics[i];

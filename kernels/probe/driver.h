@@ -77,7 +77,7 @@ enum { /* CUtensorMap */
        RG_CU_TENSOR_L2_256B = 3,
 };
 typedef struct rg_cu_tensor_map {
-    _Alignas(64) uint64_t opaque[16];
+    _Alignas(128) uint64_t opaque[16];
 } rg_cu_tensor_map;
 
 /* name as the library exports it, arguments */

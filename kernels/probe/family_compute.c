@@ -68,6 +68,8 @@ static uint32_t type_word(const tensor_type *type, uint64_t index)
     return word;
 }
 
+static const float fma_factor = -0.9990234375f, fma_term = 1.375f;
+
 static bool usable_tensor(const rg_gpu *gpu, const rg_problem *problem, char *why, size_t why_size)
 {
     const int cc = gpu->figures.major * 10 + gpu->figures.minor;
@@ -130,6 +132,10 @@ static rg_status prepare_tensor(rg_arena *arena, rg_gpu *gpu, const rg_problem *
     uint32_t words[32 * RG_TENSOR_WORDS];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         words[i] = type_word(type, i);
+    if (fma) { /* x = a x + b stays bounded and keeps changing sign */
+        words[0] = rg_float_bits(fma_factor);
+        words[1] = rg_float_bits(fma_term);
+    }
     rg_cu_ptr fragments = 0, sums = 0;
     RG_TRY(rg_gpu_upload(gpu, words, sizeof words, &fragments, err));
     RG_TRY(rg_gpu_alloc(gpu, 16u * RG_MICRO_THREADS * (size_t)kernel->grid, &sums, err));
@@ -218,6 +224,33 @@ static rg_status check_wgmma(rg_arena *arena, rg_gpu *gpu, const rg_problem *pro
     return RG_OK;
 }
 
+static rg_status check_fma(rg_arena *arena, rg_gpu *gpu, const rg_problem *problem,
+                           rg_check_log *log, rg_err *err)
+{
+    rg_bench bench = {.per_launch = 1};
+    RG_TRY(prepare_tensor(arena, gpu, problem, false, &bench, err));
+    RG_TRY(launch(gpu, &bench, 0, err));
+    const compute_state *state = bench.state;
+    const size_t threads = (size_t)bench.kernels[0].grid * RG_MICRO_THREADS;
+    float *got = RG_NEW(arena, float, 4 * threads, err);
+    if (!got)
+        return RG_ERR_LIMIT;
+    RG_TRY(rg_gpu_download(gpu, got, (rg_cu_ptr)(uintptr_t)state->tensor.out, 16 * threads, err));
+    double worst = 0;
+    for (size_t t = 0; t < threads; t++) {
+        double want = 0;
+        for (int s = 0; s < RG_TENSOR_SUMS; s++) {
+            double x = (double)(t % RG_MICRO_THREADS) + s;
+            for (int l = 0; l < state->tensor.loops; l++)
+                x = x * fma_factor + fma_term;
+            want += x;
+        }
+        worst = fmax(worst, fabs(got[4 * t] - want) / fmax(fabs(want), 1));
+    }
+    rg_check_add(log, worst, 1e-5, "tensor fma float32");
+    return RG_OK;
+}
+
 static rg_status check_tensor(rg_arena *arena, rg_gpu *gpu, rg_check_log *log, rg_err *err)
 {
     rg_problem_list *list = RG_NEW(arena, rg_problem_list, 1, err);
@@ -234,6 +267,8 @@ static rg_status check_tensor(rg_arena *arena, rg_gpu *gpu, rg_check_log *log, r
             RG_TRY(check_mma(arena, gpu, problem, log, err));
         else if (strcmp(problem->variant, "wgmma") == 0)
             RG_TRY(check_wgmma(arena, gpu, problem, log, err));
+        else
+            RG_TRY(check_fma(arena, gpu, problem, log, err));
         rg_gpu_release_to(gpu, mark);
     }
     return RG_OK;

@@ -24,7 +24,7 @@ static const char usage[] =
     "  calibrate             measure the figures of a hardware file, print them as YAML\n"
     "  list                  kernels and their problems\n"
     "  metrics [--chip C]    hardware counters that ridge reads, and the passes they take\n"
-    "  evaluate FILE...      evaluate counter data images (needs no GPU)\n"
+    "  evaluate FILE...      evaluate counter data images again (needs CUPTI, no GPU)\n"
     "  env                   what this machine has and what is missing\n"
     "\n"
     "  --output FILE         where the record goes (default: stdout)\n"
@@ -44,7 +44,7 @@ static const char usage[] =
     "  --device N            GPU number (default 0)\n"
     "  --cuda-lib DIR        folder of libcuda, libcupti and others (or RIDGE_CUDA_LIB)\n"
     "  --skip                exit 77 instead of 3 where there is no usable GPU\n"
-    "  --chip NAME           chip for metrics and evaluate, such as GH100\n"
+    "  --chip NAME           chip for metrics, such as GH100\n"
     "  --all                 metrics: every base metric of the chip\n"
     "  --help, --version\n";
 
