@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/policy.h"
 #include "cli/roofline.h"
 #include "step/estimate.h"
 
@@ -160,6 +161,7 @@ static rg_status prepare(estimate *e, const rg_args *args, rg_err *err)
     RG_TRY(rg_setup_machine(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_model(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_arrangement(args, e->report, &e->setup, err));
+    RG_TRY(rg_policy_arrangement(e->arena, args, &e->setup, err));
     RG_TRY(rg_setup_engine(e->arena, args, e->report, &e->setup, err));
     setting(e->report, "batch", e->load.batch);
     setting(e->report, "context_tokens", e->load.context_tokens);
@@ -343,6 +345,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     report_speed(e);
     report_memory(e);
     report_utilisation(e);
+    RG_TRY(rg_policy_report(arena, args, s, e->step, e->load.batch, e->load.context_tokens,
+                            e->report, err));
     RG_TRY(report_band(e, device, err));
     if (rg_arg_given(args, "plot"))
         RG_TRY(draw(e, device, rg_arg_text(args, "plot"), err));
@@ -368,6 +372,7 @@ static const rg_option options[] = {
     RG_SETUP_KERNEL,
     RG_SETUP_CHANGES,
     RG_SETUP_ENGINE,
+    RG_POLICY_OPTIONS,
     {NULL, 0, NULL, NULL, NULL, false},
 };
 

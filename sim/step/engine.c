@@ -45,8 +45,12 @@ static rg_status within(const rg_figure *figure, const char *key, double least, 
 {
     if (figure->value >= least && figure->value <= most)
         return RG_OK;
-    return rg_fail(err, RG_ERR_INPUT, figure->pos, "%s '%g' is not within %g to %g", key,
-                   figure->value, least, most);
+    char value[32], low[32], high[32];
+    rg_quantity_format(figure->value, figure->dim, 4, value, sizeof value);
+    rg_quantity_format(least, figure->dim, 4, low, sizeof low);
+    rg_quantity_format(most, figure->dim, 4, high, sizeof high);
+    return rg_fail(err, RG_ERR_INPUT, figure->pos, "%s '%s' is not within %s to %s", key, value, low,
+                   high);
 }
 
 static rg_status check(const engine_figures *f, rg_err *err)

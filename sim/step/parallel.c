@@ -374,3 +374,8 @@ int rg_step_fill(const rg_step_context *x, const stage *s, const rg_pass *pass)
     }
     return count;
 }
+
+void rg_step_balance_of(const rg_step_context *context, rg_step_balance *out)
+{
+    *out = (rg_step_balance){context->expert_imbalance, context->dropped_ratio};
+}

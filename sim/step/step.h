@@ -106,6 +106,13 @@ typedef struct rg_step_memory {
 rg_status rg_step_memory_of(rg_step_context *context, int64_t sequences, double tokens_each,
                             rg_step_memory *out, rg_err *err);
 
+/** How evenly experts' rows fall on ranks. */
+typedef struct rg_step_balance {
+    double imbalance;     /* rows of the busiest expert rank over the mean */
+    double dropped_ratio; /* of all rows, beyond the experts' capacity */
+} rg_step_balance;
+void rg_step_balance_of(const rg_step_context *context, rg_step_balance *out);
+
 /** Engine constants by name ("vllm") or path; YAML under hw/engines. */
 rg_status rg_engine_load(rg_arena *arena, const char *name_or_path, rg_engine *out, rg_err *err);
 /** The same with what-if changes of scope "engine". */

@@ -1,0 +1,215 @@
+/* cli/policy.c: options of finer splits, and of speculation, offloading and life without a cache.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "step/offload.h"
+#include "step/speculate.h"
+
+enum { MOST_LOADS = 4096 };
+
+/** "0.9,0.8" as numbers. */
+static rg_status read_list(rg_arena *arena, const rg_args *args, const char *name, int most,
+                           double **out, int *count, rg_err *err)
+{
+    const char *text = rg_arg_text(args, name);
+    *count = 0;
+    *out = RG_NEW(arena, double, most, err);
+    if (*out == NULL)
+        return RG_ERR_LIMIT;
+    while (text != NULL && *text != '\0') {
+        char part[40];
+        const size_t length = strcspn(text, ",");
+        if (length == 0 || length >= sizeof part || *count == most)
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "option --%s '%s': up to %d numbers with commas between", name,
+                           rg_arg_text(args, name), most);
+        memcpy(part, text, length);
+        part[length] = '\0';
+        if (!rg_text_to_real(part, &(*out)[*count]))
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s: '%s' is no number", name,
+                           part);
+        (*count)++;
+        text += length + (text[length] == ',');
+    }
+    return RG_OK;
+}
+
+rg_status rg_policy_arrangement(rg_arena *arena, const rg_args *args, rg_setup *setup, rg_err *err)
+{
+    rg_parallel *p = &setup->parallel;
+    if (rg_arg_given(args, "micro-batches"))
+        RG_TRY(rg_arg_int(args, "micro-batches", 1, 1 << 20, &p->micro_batches, err));
+    RG_TRY(rg_arg_int(args, "expert-replicas", 0, 1 << 20, &p->expert_replicas, err));
+    p->ep_all_to_all = rg_arg_flag(args, "all-to-all");
+    p->cp_all_gather = rg_arg_flag(args, "cp-gather");
+    p->capacity_drop = rg_arg_flag(args, "capacity-drop");
+    if (rg_arg_given(args, "capacity-factor"))
+        RG_TRY(rg_arg_real(args, "capacity-factor", 0.01, 1e6, &p->capacity_factor, err));
+    else if (p->capacity_drop)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "--capacity-drop needs --capacity-factor; 1.25 is common");
+    if (rg_arg_given(args, "expert-load")) {
+        double *load;
+        int count;
+        RG_TRY(read_list(arena, args, "expert-load", MOST_LOADS, &load, &count, err));
+        p->expert_load = load;
+        p->expert_load_count = count;
+    }
+    return RG_OK;
+}
+
+/* ---- speculation ---- */
+
+/** What writes the drafts, prepared on the same arrangement; the engine's own time is the target's.
+ */
+static rg_status prepare_draft(rg_arena *arena, const rg_args *args, const rg_setup *s,
+                               rg_spec *spec, rg_report *report, rg_err *err)
+{
+    rg_model *model = NULL;
+    rg_formats formats = s->formats;
+    rg_parallel parallel = s->parallel;
+    if (spec->kind == RG_SPEC_MEDUSA)
+        return RG_OK;
+    if (spec->kind == RG_SPEC_DRAFT_MODEL) {
+        const char *name = rg_arg_text(args, "draft-model");
+        if (name == NULL)
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "--speculate draft_model needs --draft-model NAME");
+        RG_TRY(rg_model_load(arena, name, &model, err));
+        RG_TRY(rg_formats_choose(model, NULL, NULL, NULL, &formats, err));
+        formats.fused_attention = s->formats.fused_attention;
+        parallel = (rg_parallel){.tp = s->parallel.tp};
+    } else {
+        int64_t layers = 1;
+        if (spec->kind == RG_SPEC_SELF) {
+            layers = s->model->layer_count / 4 > 0 ? s->model->layer_count / 4 : 1;
+            if (rg_arg_given(args, "exit-layer"))
+                RG_TRY(rg_arg_int(args, "exit-layer", 1, s->model->layer_count, &layers, err));
+            else
+                rg_report_assume(report, "self-speculation leaves after %lld of %lld layers",
+                                 (long long)layers, (long long)s->model->layer_count);
+        } else {
+            rg_report_assume(report, "the draft is one layer like the model's first, and its head");
+        }
+        RG_TRY(rg_spec_first_layers(arena, s->model, layers, &model, err));
+        parallel.pp = 1;
+    }
+    return rg_step_prepare(arena, s->cluster, model, &formats, &parallel, &s->engine, &s->kernel,
+                           &spec->draft, err);
+}
+
+static rg_status read_spec(rg_arena *arena, const rg_args *args, rg_spec *spec, rg_err *err)
+{
+    double *list;
+    int count;
+    *spec = (rg_spec){0};
+    RG_TRY(rg_spec_kind_parse(rg_arg_text(args, "speculate"), &spec->kind, err));
+    RG_TRY(rg_arg_int(args, "drafts", 1, RG_SPEC_MOST_DEPTH, &spec->depth, err));
+    RG_TRY(read_list(arena, args, "acceptance", RG_SPEC_MOST_DEPTH, &list, &count, err));
+    spec->acceptance = count > 0 ? list[0] : 0;
+    if (count > 1) {
+        memcpy(spec->list, list, (size_t)count * sizeof *list);
+        spec->list_count = count;
+    }
+    RG_TRY(read_list(arena, args, "tree", RG_SPEC_MOST_DEPTH, &list, &count, err));
+    for (int i = 0; i < count; i++) {
+        if (!(list[i] >= 1 && list[i] <= 1024 && list[i] == floor(list[i])))
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "option --tree: %g is no number of candidates", list[i]);
+        spec->width[i] = (int64_t)list[i];
+    }
+    return RG_OK;
+}
+
+static rg_status report_speculation(rg_arena *arena, const rg_args *args, const rg_setup *s,
+                                    rg_step_context *step, int64_t batch, int64_t context,
+                                    rg_report *report, rg_err *err)
+{
+    rg_spec spec;
+    rg_spec_time t;
+    int64_t even;
+    RG_TRY(read_spec(arena, args, &spec, err));
+    if (spec.kind == RG_SPEC_NONE)
+        return RG_OK;
+    RG_TRY(prepare_draft(arena, args, s, &spec, report, err));
+    const rg_pass pass = {.decodes = batch,
+                          .decode_kv_tokens = (double)batch * (double)context,
+                          .decode_kv_max = (double)context};
+    RG_TRY(rg_spec_time_of(step, &spec, &pass, &t, err));
+    RG_TRY(rg_spec_break_even(step, &spec, (double)context, 8192, &even, err));
+    rg_report_text(report, "speculation", "speculation by", rg_spec_kind_name(spec.kind));
+    rg_report_int(report, "speculation_candidates", "  candidates verified a pass",
+                  (long long)rg_spec_nodes(&spec));
+    rg_report_figure(report, "speculation_tokens_per_pass", "  expected tokens a pass",
+                     t.tokens_per_pass, RG_DIM_NONE);
+    rg_report_figure(report, "speculation_draft_s", "  drafting", t.draft.v, RG_DIM_SECONDS);
+    rg_report_figure(report, "speculation_verify_s", "  verification", t.verify.v, RG_DIM_SECONDS);
+    rg_report_figure(report, "speculation_tpot_s", "  time per output token", t.per_token.v,
+                     RG_DIM_SECONDS);
+    rg_report_figure(report, "speculation_speedup", "  faster than without", t.speedup,
+                     RG_DIM_NONE);
+    rg_report_int(report, "speculation_break_even_batch",
+                  even == 0   ? "  pays at every batch up to 8192 (0)"
+                  : even == 1 ? "  never pays (1)"
+                              : "  no longer pays from batch",
+                  (long long)even);
+    return RG_OK;
+}
+
+/* ---- offloading, no cache, experts ---- */
+
+static rg_status report_offload(const rg_args *args, rg_step_context *step, int64_t batch,
+                                int64_t context, rg_report *report, rg_err *err)
+{
+    rg_offload offload = {0};
+    rg_offload_time t;
+    if (rg_arg_given(args, "offload-weights"))
+        RG_TRY(rg_arg_real(args, "offload-weights", 0, 1, &offload.weight_ratio, err));
+    if (rg_arg_given(args, "offload-kv"))
+        RG_TRY(rg_arg_real(args, "offload-kv", 0, 1, &offload.kv_ratio, err));
+    const rg_pass pass = {.decodes = batch,
+                          .decode_kv_tokens = (double)batch * (double)context,
+                          .decode_kv_max = (double)context};
+    RG_TRY(rg_offload_time_of(step, &pass, &offload, &t, err));
+    rg_report_figure(report, "offload_tpot_s", "decode pass with host memory", t.step.total.v,
+                     RG_DIM_SECONDS);
+    rg_report_figure(report, "offload_weight_bytes", "  weights streamed in", t.weight_bytes.v,
+                     RG_DIM_BYTES);
+    rg_report_figure(report, "offload_kv_bytes", "  cache streamed in", t.kv_bytes.v, RG_DIM_BYTES);
+    rg_report_figure(report, "offload_stream_s", "  the host link alone", t.stream.v,
+                     RG_DIM_SECONDS);
+    rg_report_text(report, "offload_bound", "  bound by", t.link_bound ? "host link" : "device");
+    return RG_OK;
+}
+
+rg_status rg_policy_report(rg_arena *arena, const rg_args *args, const rg_setup *setup,
+                           rg_step_context *step, int64_t batch, int64_t context_tokens,
+                           rg_report *report, rg_err *err)
+{
+    rg_step_balance balance;
+    rg_step_balance_of(step, &balance);
+    if (balance.imbalance != 1 || balance.dropped_ratio > 0) {
+        rg_report_figure(report, "expert_imbalance_ratio", "rows of the busiest expert rank",
+                         balance.imbalance, RG_DIM_NONE);
+        rg_report_figure(report, "expert_dropped_ratio", "rows dropped", balance.dropped_ratio,
+                         RG_DIM_NONE);
+    }
+    if (rg_arg_given(args, "speculate"))
+        RG_TRY(report_speculation(arena, args, setup, step, batch, context_tokens, report, err));
+    if (rg_arg_given(args, "offload-weights") || rg_arg_given(args, "offload-kv"))
+        RG_TRY(report_offload(args, step, batch, context_tokens, report, err));
+    if (rg_arg_flag(args, "no-cache")) {
+        rg_no_cache n;
+        RG_TRY(rg_no_cache_of(arena, step, batch, context_tokens, &n, err));
+        rg_report_figure(report, "no_cache_tpot_s", "next token without a cache", n.uncached.v,
+                         RG_DIM_SECONDS);
+        rg_report_figure(report, "no_cache_ratio", "  slower than with one", n.ratio, RG_DIM_NONE);
+    }
+    return RG_OK;
+}

@@ -1,0 +1,37 @@
+# Speculation, offloading, life without a cache, experts: what estimate says of them.
+
+# Claim: speculative decoding gives two to three times for one user; it does, at such acceptance.
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate draft_model --draft-model llama-3.2-1b --acceptance 0.8 | grep -A7 'speculation by'
+  speculation by                                  draft_model
+    candidates verified a pass                    4
+    expected tokens a pass                        3.362
+    drafting                                      [...] ms
+    verification                                  [...] ms
+    time per output token                         [...] ms
+    faster than without                           2.[...]
+    no longer pays from batch                     [...]
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate medusa --tree 4,2 --drafts 2 --acceptance 0.6,0.4 -f json | grep -E 'speculation_(candidates|tokens)'
+  "speculation_candidates": 6,
+  "speculation_tokens_per_pass": 1.84,
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate draft_model
+ridge: --speculate draft_model needs --draft-model NAME
+[2]
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate eagel
+ridge: speculation 'eagel' is not known, nearest is eagle; none, draft_model, self, medusa, eagle or mtp would do
+[2]
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate mtp --acceptance 1.2
+ridge: acceptance 1.2 is not within 0 to 1
+[2]
+
+# Weights in host memory come at the host link's rate.
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --offload-weights 0.5 | grep -E 'bound by|link alone'
+    the host link alone                           [...] ms
+    bound by                                      host link
+
+# A capacity factor keeps the busiest expert at its room and says what is dropped.
+$ ridge estimate --hw hgx-h100 --model mixtral-8x7b --tp 8 --ep 8 --batch 64 --moe-skew 0.5 --capacity-factor 1.25 --capacity-drop | grep -E 'busiest expert|dropped'
+  rows of the busiest expert rank                 1.250
+  rows dropped                                    0.[...]
+$ ridge estimate --hw hgx-h100 --model mixtral-8x7b --tp 8 --ep 16
+ridge: ep 16 [...]
+[2]
