@@ -27,6 +27,10 @@ static const rg_option options[] = {
     {.name = "constants",
      .argument = "H",
      .help = "start from this device's constants, or 'start': guesses"},
+    {.name = "weight-copies",
+     .argument = "N",
+     .fallback = "0",
+     .help = "copies of W that the timing loop cycled through; 0: 1 to 5, as many as fill L2"},
     {.name = "rows", .argument = "N", .fallback = "3000", .help = "most rows that enter a fit"},
     {.name = "write", .help = "write the constants into the hardware file"},
     {.name = "into", .argument = "FILE", .help = "write into this hardware file instead"},
@@ -184,7 +188,10 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     const char *outliers = rg_arg_text(args, "outliers");
     if (outliers)
         RG_TRY(rg_measured_mark_outliers(arena, &measured, outliers, err));
-    const rg_kernel_options kernel = {.constants_from = rg_arg_text(args, "constants")};
+    int64_t copies;
+    RG_TRY(rg_arg_int(args, "weight-copies", 0, 1000, &copies, err));
+    const rg_kernel_options kernel = {.constants_from = rg_arg_text(args, "constants"),
+                                      .weight_copies = (int)copies};
     rg_predictor *predictor;
     RG_TRY(rg_predictor_new(arena, hw, &kernel, kind, &predictor, err));
     RG_TRY(rg_predictor_judge(predictor, &measured, err));

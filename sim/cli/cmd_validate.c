@@ -26,6 +26,10 @@ static const rg_option options[] = {
     {.name = "constants",
      .argument = "H",
      .help = "predict with this device's constants, or 'start': guesses"},
+    {.name = "weight-copies",
+     .argument = "N",
+     .fallback = "0",
+     .help = "copies of W that the timing loop cycled through; 0: 1 to 5, as many as fill L2"},
     {.name = "sustained", .help = "predict long runs under the power limit, not bursts"},
     {.name = "ideal", .help = "predict the bare roofline"},
     {.name = "worst", .argument = "N", .fallback = "10", .help = "worst rows to list"},
@@ -242,6 +246,7 @@ typedef struct job {
     rg_measured_kind kind;
     rg_split split;
     bool sustained, ideal;
+    int weight_copies;
     rg_measured_table table;
     rg_predictor *predictor;
     rg_comparison comparison;
@@ -252,8 +257,10 @@ static rg_status do_job(rg_arena *arena, job *j, rg_err *err)
     RG_TRY(rg_measured_load(arena, j->kind, j->path, &j->table, err));
     if (j->outliers)
         RG_TRY(rg_measured_mark_outliers(arena, &j->table, j->outliers, err));
-    const rg_kernel_options kernel = {
-        .constants_from = j->constants, .sustained = j->sustained, .ideal = j->ideal};
+    const rg_kernel_options kernel = {.constants_from = j->constants,
+                                      .sustained = j->sustained,
+                                      .ideal = j->ideal,
+                                      .weight_copies = j->weight_copies};
     RG_TRY(rg_predictor_new(arena, j->hw, &kernel, j->kind, &j->predictor, err));
     RG_TRY(rg_predictor_judge(j->predictor, &j->table, err));
     return rg_compare(arena, j->predictor, &j->table, &j->split, &j->comparison, err);
@@ -321,19 +328,21 @@ static rg_status validate_one(rg_arena *arena, const rg_args *args, job *j, rg_e
     return RG_OK;
 }
 
-/* Folders of a measured collection and the devices that they stand for; who lends to whom. */
+/* Folders of a measured collection and the devices that they stand for; who lends to whom; copies
+ * of the weights, where the collector had a fixed number. */
 static const struct {
     const char *folder, *hw, *lender;
+    int weight_copies;
 } devices[] = {
-    {"h100_sxm", "h100-sxm", NULL},
-    {"h200_sxm", "h200-sxm", "a100-sxm-80gb"},
-    {"a100_sxm", "a100-sxm-80gb", "h200-sxm"},
-    {"b200_sxm", "b200-sxm", NULL},
-    {"b300_sxm", "b300-sxm", NULL},
-    {"gb200", "gb200", NULL},
-    {"gb300", "gb300", NULL},
-    {"l40s", "l40s", NULL},
-    {"rtx_pro_6000_server", "rtx-pro-6000-server", NULL},
+    {"h100_sxm", "h100-sxm", NULL, 0},
+    {"h200_sxm", "h200-sxm", "a100-sxm-80gb", 0},
+    {"a100_sxm", "a100-sxm-80gb", "h200-sxm", 5},
+    {"b200_sxm", "b200-sxm", NULL, 0},
+    {"b300_sxm", "b300-sxm", NULL, 0},
+    {"gb200", "gb200", NULL, 0},
+    {"gb300", "gb300", NULL, 0},
+    {"l40s", "l40s", NULL, 0},
+    {"rtx_pro_6000_server", "rtx-pro-6000-server", NULL, 0},
 };
 
 static rg_status tabulate(rg_arena *arena, const rg_args *args, const job *base, const char *dir,
@@ -360,6 +369,7 @@ static rg_status tabulate(rg_arena *arena, const rg_args *args, const job *base,
                 j.hw = devices[d].hw;
                 j.kind = (rg_measured_kind)kind;
                 j.constants = lent ? devices[d].lender : NULL;
+                j.weight_copies = devices[d].weight_copies;
                 j.path = rg_arena_printf(arena, err, "%s/%s/%s.csv", dir, devices[d].folder,
                                          rg_measured_kind_name(j.kind));
                 if (!j.path)
@@ -405,6 +415,9 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
              .sustained = rg_arg_flag(args, "sustained"),
              .ideal = rg_arg_flag(args, "ideal")};
     RG_TRY(rg_split_parse(arena, rg_arg_text(args, "split"), rg_arg_seed(args), &j.split, err));
+    int64_t copies;
+    RG_TRY(rg_arg_int(args, "weight-copies", 0, 1000, &copies, err));
+    j.weight_copies = (int)copies;
     if (rg_arg_given(args, "table"))
         return tabulate(arena, args, &j, rg_arg_text(args, "table"), err);
     if (!j.hw || !j.path)

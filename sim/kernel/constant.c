@@ -26,7 +26,7 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
                        "reduction over the parts of a split K, beside its bytes"},
     [RG_GEMM_OVERLAP] = {"overlap_power", 3, 1, 8, 0.5, true,
                          "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_GEMM_L2_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
+    [RG_GEMM_L2_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, false,
                           "part of L2 that keeps data for repeated reads"},
     [RG_GEMM_L2_RATE] = {"l2_ratio", 0.6, 0.1, 1.0, 0.4, false,
                          "share of the L2 rate at which operands that lie there arrive"},
@@ -77,7 +77,7 @@ static const rg_kernel_constant decode[RG_DEC_COUNT] = {
                        "share of the memory bandwidth that cache reads reach"},
     [RG_DEC_OVERLAP] = {"overlap_power", 1.5, 1, 6, 0.5, true,
                         "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_DEC_L2_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
+    [RG_DEC_L2_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, false,
                          "part of L2 that keeps the cache between repeats"},
     [RG_DEC_GROUP] = {"wide_group_ratio", 0.45, 0.01, 4, 0.7, true,
                       "growth of a unit for each 16 query rows beyond 16"},
@@ -125,7 +125,7 @@ static const rg_kernel_constant mla[RG_MLA_COUNT] = {
                       "joining the splits of the cache"},
     [RG_MLA_OVERLAP] = {"overlap_power", 2, 1, 8, 0.5, true,
                         "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_MLA_L2_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
+    [RG_MLA_L2_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, false,
                          "part of L2 that keeps the cache between repeats"},
 };
 
@@ -153,7 +153,7 @@ static const rg_kernel_constant stream[RG_STREAM_COUNT] = {
                           "share of the memory bandwidth that large transfers reach"},
     [RG_STREAM_L2] = {"l2_sm_bytes_per_cycle", 30, 5, 128, 0.4, false,
                       "bytes that one SM moves from and to L2 in a cycle"},
-    [RG_STREAM_SHARE] = {"l2_share_ratio", 1.0, 0.15, 2.5, 0.5, false,
+    [RG_STREAM_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, false,
                          "part of L2 that keeps data for repeated reads"},
 };
 

@@ -7,7 +7,7 @@
  *
  *   step  = max(2 a b k_step N f / (eta_c F), 128 (a + b w/x) / B_sm)        cycles
  *   t_sm  = ceil(C/N) (ceil(k / (s k_step)) step + wave) / f
- *   t_mem = ramp + D (1 - hit) / (eta_m W) + D hit / W_L2
+ *   t_mem = (1 - hit) (ramp + D / (eta_m W)) + hit D / max(eta_L2 W_L2, eta_m W)
  *   merge = split / f + 8 s m n / W_L2
  *
  * F peak flop/s, f clock, W memory byte/s, W_L2 byte/s from L2, D = W, X and Y once, x and w bytes
@@ -198,6 +198,8 @@ static traffic traffic_of(const rg_kernel_device *device, const double *c, const
     }
     double copies = t.weights > 0.0 ? rg_kernel_up(device->l2_bytes / t.weights) : 1.0;
     copies = fmin(5.0, fmax(1.0, copies));
+    if (device->options.weight_copies > 0)
+        copies = device->options.weight_copies;
     t.hit_weights = rg_kernel_hit_ratio(copies * t.weights + t.activations, room);
     t.hit_activations = t.hit_weights;
     return t;
@@ -242,7 +244,8 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     const double hit = t.weights + t.activations - missed;
     const double ramp = c[RG_GEMM_RAMP] * 1e-6 * missed / (missed + hit);
     const double memory = ramp + missed / (c[RG_GEMM_MEMORY] * device->memory_rate);
-    const double l2 = hit / (c[RG_GEMM_L2_RATE] * device->l2_rate);
+    const double l2 = hit / fmax(c[RG_GEMM_L2_RATE] * device->l2_rate,
+                                 c[RG_GEMM_MEMORY] * device->memory_rate);
     const double slower = c[RG_GEMM_COMPUTE] / c[RG_GEMM_SUSTAINED] - 1.0;
     double least = INFINITY, parts = 1.0;
     for (int i = 0; i < SPLIT_STEPS; i++, parts *= 2.0) {

@@ -34,6 +34,8 @@ typedef struct rg_kernel_options {
     bool cold_l2;        /* operands come from device memory even if they would fit in L2 */
     bool no_quantise;    /* dynamic quantisation of X is fused elsewhere and not counted */
     bool core_attention; /* attention alone: RoPE, QKV preparation, cache write are elsewhere */
+    int weight_copies; /* copies of W that repeats of a product cycle through; 0: 1 to 5, as many as
+                        * fill L2 */
     rg_attention_library attention;
     const char *constants_from; /* take all constants from this device's file, or "start": the
                                  * physical guesses; NULL: see rg_kernel_prepare */
