@@ -51,8 +51,9 @@ typedef struct rg_tunable {
     void *context;
 } rg_tunable;
 
-/** Move the constants one after another (golden section, three rounds) so that the sum of the
- * three weighted errors of the run becomes least. *evaluations counts replays. */
+/** Move the constants one after another (golden section, seven rounds that narrow) so that the sum
+ * of the three weighted errors of the run, with a slight pull back to where each began, becomes
+ * least. *evaluations counts replays. */
 rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run, const rg_deployment *deployment,
                         rg_tunable *constants, int count, rg_replay_errors *best, int *evaluations,
                         rg_err *err);
