@@ -8,6 +8,7 @@
 
 #include "core/csv.h"
 #include "core/file.h"
+#include "serve/ragged.h"
 
 /* A piecewise linear function; the last two points carry it on above. */
 typedef struct line {
@@ -15,22 +16,14 @@ typedef struct line {
     int count;
 } line;
 
-enum { MAX_AXIS = 512, AXES = 4, MAX_LAYERS = 64, NAME_SIZE = 48 };
-
-/* Attention: times on a grid over (prefill chunk, prefill KV, decodes, decode KV). */
-typedef struct grid {
-    double *axis[AXES];
-    int count[AXES];
-    double *time; /* NAN where the table has no row */
-} grid;
+enum { NAME_SIZE = 48 };
 
 struct rg_kernel_times {
     rg_kernel_times_use use;
-    line dense;     /* all dense layers of a pass together, by tokens, s */
-    line heads;     /* by sequences, s */
-    line moe;       /* one MoE layer, by tokens, s; or: */
-    grid moe_grid;  /* by tokens and experts touched */
-    grid attention; /* one layer, s */
+    line dense;          /* all dense layers of a pass together, by tokens, s */
+    line heads;          /* by sequences, s */
+    rg_ragged moe;       /* one MoE layer, s, by tokens and experts touched */
+    rg_ragged attention; /* one layer, s, by prefill chunk, its past, decodes, their length */
     double attention_floor;
     const char *note;
 };
@@ -211,82 +204,16 @@ static double once(const void *context, const char *name)
     return 1;
 }
 
-static int axis_find(const grid *g, int axis, double value)
-{
-    int low = 0, high = g->count[axis] - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (g->axis[axis][middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static size_t cell(const grid *g, const int at[AXES])
-{
-    size_t index = 0;
-    for (int a = 0; a < AXES; a++)
-        index = index * (size_t)g->count[a] + (size_t)at[a];
-    return index;
-}
-
-typedef struct point {
-    double at[AXES], time;
-} point;
-
-static rg_status make_grid(rg_arena *arena, const char *path, const point *points, int count,
-                           grid *out, rg_err *err)
-{
-    size_t cells = 1;
-    for (int a = 0; a < AXES; a++) {
-        double *values = RG_NEW(arena, double, count, err);
-        if (!values)
-            return RG_ERR_LIMIT;
-        for (int i = 0; i < count; i++)
-            values[i] = points[i].at[a];
-        qsort(values, (size_t)count, sizeof *values, by_value);
-        int unique = 0;
-        for (int i = 0; i < count; i++)
-            if (unique == 0 || values[i] != values[unique - 1])
-                values[unique++] = values[i];
-        if (unique > MAX_AXIS)
-            return rg_fail(err, RG_ERR_LIMIT, (rg_pos){path, 0, 0},
-                           "'%d' different values in one column; at most %d", unique, MAX_AXIS);
-        out->axis[a] = values;
-        out->count[a] = unique;
-        cells *= (size_t)unique;
-    }
-    if (cells > (size_t)1 << 24)
-        return rg_fail(err, RG_ERR_LIMIT, (rg_pos){path, 0, 0},
-                       "a grid of '%zu' cells is too large", cells);
-    out->time = RG_NEW(arena, double, cells, err);
-    if (!out->time)
-        return RG_ERR_LIMIT;
-    for (size_t i = 0; i < cells; i++)
-        out->time[i] = NAN;
-    for (int i = 0; i < count; i++) {
-        int at[AXES];
-        for (int a = 0; a < AXES; a++)
-            at[a] = axis_find(out, a, points[i].at[a]);
-        const size_t c = cell(out, at);
-        if (isnan(out->time[c]))
-            out->time[c] = points[i].time;
-    }
-    return RG_OK;
-}
-
 typedef struct points {
-    point *items;
+    rg_ragged_point *items;
     int count, room;
 } points;
 
-static rg_status points_add(rg_arena *arena, points *to, point p, rg_err *err)
+static rg_status points_add(rg_arena *arena, points *to, rg_ragged_point p, rg_err *err)
 {
     if (to->count == to->room) {
         const int room = to->room ? to->room * 2 : 1024;
-        point *items = RG_NEW(arena, point, room, err);
+        rg_ragged_point *items = RG_NEW(arena, rg_ragged_point, room, err);
         if (!items)
             return RG_ERR_LIMIT;
         if (to->count)
@@ -317,16 +244,16 @@ static rg_status read_attention(rg_arena *arena, const char *path, rg_kernel_tim
         status = need(csv, "time_us", NULL, &time, err);
     const int queries = rg_csv_find(csv, "decode_q_len");
     for (bool more = true; status == RG_OK;) {
-        point p;
+        rg_ragged_point p;
         double query = 1;
         status = rg_csv_next(csv, &more, err);
         if (status != RG_OK || !more)
             break;
-        const int columns[AXES] = {chunk, past, decodes, kv};
-        for (int a = 0; a < AXES && status == RG_OK; a++)
+        const int columns[RG_RAGGED_AXES] = {chunk, past, decodes, kv};
+        for (int a = 0; a < RG_RAGGED_AXES && status == RG_OK; a++)
             status = rg_csv_real(csv, columns[a], &p.at[a], err);
         if (status == RG_OK)
-            status = read_time(csv, time, &p.time, err);
+            status = read_time(csv, time, &p.value, err);
         if (status == RG_OK && queries >= 0)
             status = rg_csv_real(csv, queries, &query, err);
         if (status != RG_OK || query != 1)
@@ -343,12 +270,11 @@ static rg_status read_attention(rg_arena *arena, const char *path, rg_kernel_tim
     RG_TRY(status);
     if (read.count == 0)
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0}, "no row in it");
-    RG_TRY(make_grid(arena, path, read.items, read.count, &t->attention, err));
     t->attention_floor = INFINITY;
     for (int i = 0; i < read.count; i++)
         t->attention_floor =
-            read.items[i].time < t->attention_floor ? read.items[i].time : t->attention_floor;
-    return RG_OK;
+            read.items[i].value < t->attention_floor ? read.items[i].value : t->attention_floor;
+    return rg_ragged_build(arena, read.items, read.count, RG_RAGGED_AXES, &t->attention, err);
 }
 
 static rg_status read_moe(rg_arena *arena, const char *path, rg_kernel_times *t, rg_err *err)
@@ -361,9 +287,8 @@ static rg_status read_moe(rg_arena *arena, const char *path, rg_kernel_times *t,
     if (status == RG_OK)
         status = need(csv, "time_us", NULL, &time, err);
     points read = {0};
-    rows plain = {0};
     for (bool more = true; status == RG_OK;) {
-        point p = {0};
+        rg_ragged_point p = {0};
         double group = 1;
         status = rg_csv_next(csv, &more, err);
         if (status != RG_OK || !more)
@@ -374,19 +299,16 @@ static rg_status read_moe(rg_arena *arena, const char *path, rg_kernel_times *t,
         if (status == RG_OK && ep >= 0)
             status = rg_csv_real(csv, ep, &group, err);
         if (status == RG_OK)
-            status = read_time(csv, time, &p.time, err);
+            status = read_time(csv, time, &p.value, err);
         if (status != RG_OK || group != 1)
             continue;
-        status = experts >= 0 ? points_add(arena, &read, p, err)
-                              : rows_add(arena, &plain, "moe", p.at[0], p.time, err);
+        status = points_add(arena, &read, p, err);
     }
     rg_csv_close(csv);
     RG_TRY(status);
-    if (read.count == 0 && plain.count == 0)
+    if (read.count == 0)
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0}, "no row in it");
-    if (plain.count > 0)
-        return add_up(arena, &plain, once, NULL, &t->moe, err);
-    return make_grid(arena, path, read.items, read.count, &t->moe_grid, err);
+    return rg_ragged_build(arena, read.items, read.count, 2, &t->moe, err);
 }
 
 static const char *path_in(rg_arena *arena, const char *folder, int64_t tp, const char *file,
@@ -442,145 +364,76 @@ void rg_kernel_times_set_reduce(rg_kernel_times *times, double latency_s, double
 
 /* ---- looking up */
 
-static void bracket(const grid *g, int axis, double value, int *low, double *t)
+/* Decodes under one prefill chunk (or none): by their number, then their length. */
+static double decodes_at(const rg_ragged *node, double decodes, double kv)
 {
-    const int count = g->count[axis];
-    if (count == 1) {
-        *low = 0;
-        *t = 0;
-        return;
-    }
-    int i = axis_find(g, axis, value);
-    i = i > 0 ? i - 1 : 0;
-    if (i > count - 2)
-        i = count - 2;
-    *low = i;
-    *t = (value - g->axis[axis][i]) / (g->axis[axis][i + 1] - g->axis[axis][i]);
-    if (*t < 0 && value < g->axis[axis][0])
-        *t = 0;
+    int low, high;
+    double weight;
+    rg_ragged_bracket(node, 0, decodes, &low, &high, &weight);
+    const double a = rg_ragged_at(&node->children[low], &kv);
+    return weight == 0 ? a : a + (rg_ragged_at(&node->children[high], &kv) - a) * weight;
 }
 
-/* Multilinear over two axes of the grid, the others fixed; NAN when a corner is missing. */
-static double bilinear(const grid *g, int at[AXES], int a, double x, int b, double y)
+/* Whether decodes were measured beside this chunk at all. */
+static bool has_decodes(const rg_ragged *past)
 {
-    int i, j;
-    double s, t;
-    bracket(g, a, x, &i, &s);
-    bracket(g, b, y, &j, &t);
-    double value = 0;
-    for (int p = 0; p < 2; p++) {
-        for (int q = 0; q < 2; q++) {
-            const double weight = (p ? s : 1 - s) * (q ? t : 1 - t);
-            if (weight == 0)
-                continue;
-            at[a] = i + p;
-            at[b] = j + q;
-            value += weight * g->time[cell(g, at)];
-        }
-    }
-    return value;
+    return past->count > 0 && past->children[past->count - 1].at > 0;
 }
 
-/* Grid index of a value that must be there. */
-static int exactly(const grid *g, int axis, double value)
+/* The past axis of one chunk; a past below the least, even below zero, carries the line on. */
+static double past_at(const rg_ragged *chunk, double past, double decodes, double kv)
 {
-    const int i = axis_find(g, axis, value);
-    return g->count[axis] > 0 && g->axis[axis][i] == value ? i : -1;
-}
-
-static double decode_only(const grid *g, double decodes, double kv)
-{
-    int at[AXES] = {exactly(g, 0, 0), exactly(g, 1, 0), 0, 0};
-    if (at[0] < 0 || at[1] < 0)
+    int low, high;
+    double weight;
+    rg_ragged_bracket(chunk, 0, past, &low, &high, &weight);
+    const rg_ragged *first = &chunk->children[low], *second = &chunk->children[high];
+    if (past < first->at && high > low)
+        weight = (past - first->at) / (second->at - first->at);
+    if (decodes > 0 && !has_decodes(first))
         return NAN;
-    /* The row "no decodes" is not a decode time. */
-    if (decodes < 1)
+    const double a = decodes_at(first, decodes, kv);
+    if (weight == 0)
+        return a;
+    if (decodes > 0 && !has_decodes(second))
         return NAN;
-    int first = exactly(g, 2, 0);
-    if (first >= 0 && g->count[2] > first + 1 && decodes < g->axis[2][first + 1])
-        decodes = g->axis[2][first + 1];
-    const double least_kv = g->count[3] > 1 && g->axis[3][0] == 0 ? g->axis[3][1] : g->axis[3][0];
-    return bilinear(g, at, 2, decodes, 3, kv < least_kv ? least_kv : kv);
+    return a + (decodes_at(second, decodes, kv) - a) * weight;
 }
 
-/* At a fixed key length K = past + chunk / 2 the work of a chunk is chunk x K, so between two
- * chunk sizes the time is nearly linear; past = K - chunk / 2 differs at both ends. */
-static double prefill_at(const grid *g, int rest[AXES], double chunk, double past)
+/* At a fixed key length K = past + chunk / 2 the work of a chunk is chunk x K, so between two chunk
+ * sizes the time is nearly linear; past = K - chunk / 2 differs at both ends. */
+static double chunk_at(const rg_ragged *root, double chunk, double past, double decodes, double kv)
 {
     const double key = past + chunk / 2;
-    int i, at[AXES];
-    double s;
-    bracket(g, 0, chunk, &i, &s);
-    if (g->axis[0][i] == 0) { /* below the least chunk */
-        i = i + 1 < g->count[0] ? i + 1 : i;
-        s = 0;
-        chunk = g->axis[0][i];
-    }
-    double value = 0;
-    for (int p = 0; p < 2; p++) {
-        const double weight = p ? s : 1 - s;
-        if (weight == 0)
-            continue;
-        memcpy(at, rest, sizeof at);
-        at[0] = i + p;
-        const double own_past = key - g->axis[0][i + p] / 2;
-        int j;
-        double t;
-        bracket(g, 1, own_past, &j, &t);
-        if (own_past < g->axis[1][0])
-            t = g->count[1] > 1 ? (own_past - g->axis[1][0]) / (g->axis[1][1] - g->axis[1][0]) : 0;
-        double at_chunk = 0;
-        for (int q = 0; q < 2; q++) {
-            const double w = q ? t : 1 - t;
-            if (w == 0)
-                continue;
-            at[1] = j + q;
-            at_chunk += w * g->time[cell(g, at)];
-        }
-        value += weight * at_chunk;
-    }
-    return value;
+    const int first = root->count > 1 && root->children[0].at == 0 && decodes == 0 ? 1 : 0;
+    int low, high;
+    double weight;
+    if (root->children[first].at == 0 && decodes == 0)
+        return NAN; /* no chunk was measured */
+    if (chunk < root->children[first].at)
+        chunk = root->children[first].at;
+    rg_ragged_bracket(root, first, chunk, &low, &high, &weight);
+    const rg_ragged *a = &root->children[low], *b = &root->children[high];
+    const double at_a = past_at(a, a->at == 0 ? 0 : key - a->at / 2, decodes, kv);
+    if (weight == 0)
+        return at_a;
+    const double at_b = past_at(b, b->at == 0 ? 0 : key - b->at / 2, decodes, kv);
+    return at_a + (at_b - at_a) * weight;
 }
 
-static double prefill_only(const grid *g, double chunk, double past)
+static double decode_only(const rg_ragged *root, double decodes, double kv)
 {
-    int at[AXES] = {0, 0, exactly(g, 2, 0), exactly(g, 3, 0)};
-    return at[2] < 0 || at[3] < 0 ? NAN : prefill_at(g, at, chunk, past);
+    const rg_ragged *none = &root->children[0];
+    return none->at == 0 ? past_at(none, 0, decodes, kv) : NAN;
 }
 
-static double mixed(const grid *g, double chunk, double past, double decodes, double kv)
-{
-    int i, j;
-    double s, t;
-    bracket(g, 2, decodes, &i, &s);
-    bracket(g, 3, kv, &j, &t);
-    if (g->axis[2][i] == 0 && g->count[2] > i + 2) {
-        i++;
-        s = 0;
-    }
-    if (g->axis[3][j] == 0 && g->count[3] > j + 2) {
-        j++;
-        t = 0;
-    }
-    double value = 0;
-    for (int p = 0; p < 2; p++) {
-        for (int q = 0; q < 2; q++) {
-            const double weight = (p ? s : 1 - s) * (q ? t : 1 - t);
-            if (weight == 0)
-                continue;
-            int at[AXES] = {0, 0, i + p, j + q};
-            value += weight * prefill_at(g, at, chunk, past);
-        }
-    }
-    return value;
-}
-
+/* Several chunks in one kernel: like one of their tokens with their mean key length; where that
+ * would have less than no past, chunk by chunk. */
 static double attention_of(const rg_kernel_times *t, const rg_pass *pass)
 {
-    const grid *g = &t->attention;
+    const rg_ragged *root = &t->attention;
     const double decodes = (double)pass->decodes;
     const double kv = pass->decodes ? pass->decode_kv_tokens / decodes : 0;
-    double tokens = 0, work = 0, single = 0;
+    double tokens = 0, work = 0;
     for (int i = 0; i < pass->chunk_count; i++) {
         const double c = (double)pass->chunks[i].new_tokens,
                      k = (double)pass->chunks[i].past_tokens;
@@ -588,25 +441,25 @@ static double attention_of(const rg_kernel_times *t, const rg_pass *pass)
         work += c * (k + c / 2);
     }
     if (tokens == 0)
-        return decode_only(g, decodes, kv);
+        return decode_only(root, decodes, kv);
     const double past = work / tokens - tokens / 2;
-    double prefill;
-    if (past < 0) {
-        /* Several prompts in one kernel do less work than one chunk of their sum. */
-        for (int i = 0; i < pass->chunk_count; i++)
-            single += prefill_only(g, (double)pass->chunks[i].new_tokens,
-                                   (double)pass->chunks[i].past_tokens) -
-                      (i > 0 ? t->attention_floor : 0);
-        prefill = single;
+    if (pass->decodes > 0 && past >= 0) {
+        const double together = chunk_at(root, tokens, past, decodes, kv);
+        if (!isnan(together))
+            return together;
+    }
+    double prefill = 0;
+    if (past >= 0) {
+        prefill = chunk_at(root, tokens, past, 0, 0);
     } else {
-        prefill = prefill_only(g, tokens, past);
+        for (int i = 0; i < pass->chunk_count; i++)
+            prefill += chunk_at(root, (double)pass->chunks[i].new_tokens,
+                                (double)pass->chunks[i].past_tokens, 0, 0) -
+                       (i > 0 ? t->attention_floor : 0);
     }
     if (pass->decodes == 0)
         return prefill;
-    const double together = past < 0 ? NAN : mixed(g, tokens, past, decodes, kv);
-    if (!isnan(together))
-        return together;
-    return prefill + decode_only(g, decodes, kv) - t->attention_floor;
+    return prefill + decode_only(root, decodes, kv) - t->attention_floor;
 }
 
 int64_t rg_graph_tokens(int64_t tokens, int64_t largest)
@@ -642,13 +495,8 @@ rg_kernel_times_parts rg_kernel_times_of(const rg_kernel_times *t, const rg_pass
         attention = t->attention_floor;
     parts.attention_s = attention * (double)use->layers;
     if (use->moe_layers > 0) {
-        double one;
-        if (t->moe.count > 0) {
-            one = line_at(&t->moe, padded);
-        } else {
-            int at[AXES] = {0};
-            one = bilinear(&t->moe_grid, at, 0, padded, 1, touched(use, (double)tokens));
-        }
+        const double at[] = {padded, touched(use, (double)tokens)};
+        const double one = rg_ragged_at(&t->moe, at);
         parts.moe_s = (one > 0 ? one : 0) * (double)use->moe_layers;
     }
     if (use->tp > 1 && use->reduce_bytes_per_s > 0) {
