@@ -183,6 +183,7 @@ struct rg_cells {
     rg_arena *arena;
     kept items[KEPT];
     int count;
+    rg_step_shared shared;
     rg_cell_setup setup;
 };
 
@@ -195,8 +196,7 @@ rg_status rg_cells_new(rg_cells **out, rg_err *err)
         free(cells);
         return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "the system has no memory left");
     }
-    cells->arena = arena;
-    cells->count = 0;
+    *cells = (rg_cells){.arena = arena};
     *out = cells;
     return RG_OK;
 }
@@ -353,8 +353,8 @@ static rg_status get_arrangement(rg_cells *cells, const rg_cell_spec *spec,
         rg_engine_without_host(&s->engine);
     RG_TRY(read_parallel(spec, &s->parallel, err));
     RG_TRY(read_formats(spec, s, &s->formats, err));
-    RG_TRY(rg_step_prepare(cells->arena, s->cluster, s->model, &s->formats, &s->parallel,
-                           &s->engine, &s->kernel, &s->step, err));
+    RG_TRY(rg_step_prepare_shared(cells->arena, &cells->shared, s->cluster, s->model, &s->formats,
+                                  &s->parallel, &s->engine, &s->kernel, &s->step, err));
     rg_cell_setup *copy = RG_NEW(cells->arena, rg_cell_setup, 1, err);
     if (!copy)
         return RG_ERR_LIMIT;
@@ -369,6 +369,7 @@ rg_status rg_cells_prepare(rg_cells *cells, const rg_cell_spec *spec, const rg_c
     if (cells->count > KEPT - 4 || rg_arena_used_bytes(cells->arena) >> 20 > KEPT_MIB) {
         rg_arena_reset(cells->arena);
         cells->count = 0;
+        cells->shared.count = 0;
     }
     rg_override items[RG_CELL_SETTINGS];
     rg_changes changes = {items, 0};

@@ -494,10 +494,45 @@ static rg_status prepare_stages(rg_arena *arena, rg_step_context *x, rg_err *err
     return RG_OK;
 }
 
+static bool same_options(const rg_kernel_options *a, const rg_kernel_options *b)
+{
+    return a->ideal == b->ideal && a->sustained == b->sustained && a->cold_l2 == b->cold_l2 &&
+           a->no_quantise == b->no_quantise && a->core_attention == b->core_attention &&
+           a->attention == b->attention && a->constants_from == b->constants_from;
+}
+
+static rg_status kernel_device(rg_arena *arena, rg_step_shared *shared, const rg_accel *accel,
+                               const rg_kernel_options *options, rg_kernel_device **out,
+                               rg_err *err)
+{
+    for (int i = 0; shared != NULL && i < shared->count; i++)
+        if (shared->accel[i] == accel && same_options(&shared->options[i], options)) {
+            *out = shared->device[i];
+            return RG_OK;
+        }
+    RG_TRY(rg_kernel_prepare(arena, accel, options, out, err));
+    if (shared != NULL && shared->count < RG_STEP_SHARED) {
+        shared->accel[shared->count] = accel;
+        shared->options[shared->count] = *options;
+        shared->device[shared->count++] = *out;
+    }
+    return RG_OK;
+}
+
 rg_status rg_step_prepare(rg_arena *arena, const rg_cluster *cluster, const rg_model *model,
                           const rg_formats *formats, const rg_parallel *parallel,
                           const rg_engine *engine, const rg_kernel_options *options,
                           rg_step_context **out, rg_err *err)
+{
+    return rg_step_prepare_shared(arena, NULL, cluster, model, formats, parallel, engine, options,
+                                  out, err);
+}
+
+rg_status rg_step_prepare_shared(rg_arena *arena, rg_step_shared *shared, const rg_cluster *cluster,
+                                 const rg_model *model, const rg_formats *formats,
+                                 const rg_parallel *parallel, const rg_engine *engine,
+                                 const rg_kernel_options *options, rg_step_context **out,
+                                 rg_err *err)
 {
     rg_step_context *x = RG_NEW(arena, rg_step_context, 1, err);
     if (x == NULL)
@@ -525,7 +560,7 @@ rg_status rg_step_prepare(rg_arena *arena, const rg_cluster *cluster, const rg_m
         x->quantise_rate =
             0.8 * rg_accel_level_bandwidth(cluster->accel, rg_accel_memory(cluster->accel));
     }
-    RG_TRY(rg_kernel_prepare(arena, cluster->accel, &x->options, &x->device, err));
+    RG_TRY(kernel_device(arena, shared, cluster->accel, &x->options, &x->device, err));
     RG_TRY(rg_coll_prepare(arena, cluster, NULL, &x->coll, err));
     if (x->options.ideal)
         x->engine.collectives = RG_LIB_IDEAL;

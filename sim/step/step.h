@@ -76,6 +76,22 @@ rg_status rg_step_prepare(rg_arena *arena, const rg_cluster *cluster, const rg_m
                           const rg_formats *formats, const rg_parallel *parallel,
                           const rg_engine *engine, const rg_kernel_options *options,
                           rg_step_context **out, rg_err *err);
+/** Kernel devices that arrangements on the same machine share. Starts as zeros; lives as long as
+ * the arena. */
+enum { RG_STEP_SHARED = 32 };
+typedef struct rg_step_shared {
+    const rg_accel *accel[RG_STEP_SHARED];
+    rg_kernel_options options[RG_STEP_SHARED];
+    rg_kernel_device *device[RG_STEP_SHARED];
+    int count;
+} rg_step_shared;
+/** The same as rg_step_prepare, with constants resolved once for each machine; for searches over
+ * thousands of arrangements. */
+rg_status rg_step_prepare_shared(rg_arena *arena, rg_step_shared *shared, const rg_cluster *cluster,
+                                 const rg_model *model, const rg_formats *formats,
+                                 const rg_parallel *parallel, const rg_engine *engine,
+                                 const rg_kernel_options *options, rg_step_context **out,
+                                 rg_err *err);
 /** Time of one pass. Allocates nothing; safe to call millions of times. */
 rg_status rg_step_time_of(rg_step_context *context, const rg_pass *pass, rg_step_time *out,
                           rg_err *err);
