@@ -688,7 +688,7 @@ const rg_command rg_cmd_guard = {
         "three "
         "on, the noise between processes is measured and no longer assumed.\n\n"
         "A kernel has regressed when all of this holds: its median is slower by more than its "
-        "max_slowdown; a one-sided test says so after Holm's correction over all kernels; the 99 % "
+        "max_slowdown; a one-sided test says so after Holm's correction over all kernels; the 95 % "
         "intervals of the medians are disjoint; it is slower in cycles too, where clocks are "
         "known; "
         "nothing held the clock down; and the samples do not fall into two groups of which one "

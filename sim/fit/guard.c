@@ -332,7 +332,7 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
             assumed ? " (assumed, the file gives no spread)" : "", p);
     if (!assumed && v->run.low <= v->base.high)
         return rg_say(j, v, RG_INCONCLUSIVE,
-                      "%.1f %% slower, but the 99 %% intervals of the medians overlap", percent);
+                      "%.1f %% slower, but the 95 %% intervals of the medians overlap", percent);
     return rg_say(j, v, RG_REGRESSED,
                   "%.1f %% slower%s (95 %%: %+.1f to %+.1f %%), tolerance %.1f %%", percent,
                   isnan(cycles) ? "" : ", in cycles as well", 100 * v->change_low,
@@ -361,8 +361,8 @@ static rg_status rg_judge_compared(rg_judge *j, int i, double p_slower, double p
                       "with --update to hold the gain",
                       -100 * v->change, 100 * v->change_low, 100 * v->change_high);
     const double seen = 3 * s.error;
-    if (v->run.modes > 1 && v->base.modes == 1 && b->side.effective >= 8 &&
-        v->run.mode[1] > v->base.centre * (1 + v->tolerance))
+    if (v->run.modes > 1 && v->run.slow_share >= 0.2 && v->base.modes == 1 &&
+        b->side.effective >= 8 && v->run.mode[1] > v->base.centre * (1 + v->tolerance))
         return rg_say(
             j, v, RG_INCONCLUSIVE,
             "%+.1f %%, but %.0f %% of the samples are %.1f %% slower than the rest, and the "

@@ -2,7 +2,7 @@
  *
  * Reads core, hw, trace/run.h, fit/guard_stat.h. A kernel has regressed when its median is slower
  * by more than its tolerance, the one-sided test survives Holm's correction over all kernels
- * compared, the 99 % intervals are disjoint, the clocks do not explain it, and the samples are one
+ * compared, the 95 % intervals are disjoint, the clocks do not explain it, and the samples are one
  * group (or no group of them matches the baseline); or when it breaks a rule. What falls short of
  * that but is over the tolerance is inconclusive. Gains never fail.
  */

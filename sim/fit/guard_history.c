@@ -558,7 +558,7 @@ static void rg_series_side(const rg_history_series *s, const int *at, int n, rg_
         side->error = 1.2 * deviation / sqrt(n);
         side->freedom = n - 1;
     }
-    const double half = gsl_cdf_tdist_Pinv(0.995, side->freedom) * side->error;
+    const double half = gsl_cdf_tdist_Pinv(0.975, side->freedom) * side->error;
     side->low = exp(centre - half);
     side->high = exp(centre + half);
 }

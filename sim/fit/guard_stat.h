@@ -17,7 +17,7 @@
 typedef struct rg_side {
     bool usable;
     double centre;        /* median */
-    double low, high;     /* about 99 % interval of the median, from order statistics */
+    double low, high;     /* about 95 % interval of the median, from order statistics */
     double q1, q3, least; /* NaN when not known */
     double error;         /* standard error of ln centre, within and between processes as known */
     double freedom;       /* degrees of freedom behind error */

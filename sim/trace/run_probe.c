@@ -201,6 +201,7 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
     run->commit = rg_json_text(root, "commit");
     const char *skipped = rg_json_text(root, "skipped");
     const char *throttled = rg_probe_throttle(root);
+    double clock_hz = NAN; /* of the whole run, for kernels that give none */
     rg_node *device = rg_json_child(root, "device", RG_NODE_MAP);
     if (device != NULL) {
         run->device = rg_json_text(device, "name");
@@ -230,12 +231,19 @@ rg_status rg_run_read_probe(rg_reader *r, rg_node *root, rg_err *err)
                                                      : words;
         if (throttled == NULL)
             throttled = rg_probe_throttle(clock);
+        static const char *const keys[] = {"sm_clock_hz", "clock_hz",  "sm_hz",
+                                           "sm_mhz",      "clock_mhz", NULL};
+        for (const char *const *key = keys; *key != NULL && isnan(clock_hz); key++)
+            clock_hz = rg_json_number(clock, *key) * (rg_text_has(*key, "mhz") ? 1e6 : 1);
     }
     rg_node *kernels = rg_json_child(root, "kernels", RG_NODE_LIST);
     if (kernels == NULL && skipped[0] == '\0')
         return rg_fail(err, RG_ERR_INPUT, root->pos, "missing key 'kernels'");
     for (rg_node *k = kernels == NULL ? NULL : kernels->first; k != NULL; k = k->next)
         RG_TRY(rg_probe_kernel(r, k, err));
+    for (int i = 0; i < run->count; i++)
+        if (isnan(run->entries[i].clock_hz))
+            run->entries[i].clock_hz = clock_hz;
     rg_node *not_run = rg_json_child(root, "not_run", RG_NODE_LIST);
     for (rg_node *k = not_run == NULL ? NULL : not_run->first; k != NULL; k = k->next)
         RG_TRY(rg_probe_not_run(r, k, err));
