@@ -25,9 +25,10 @@ rg_status rg_noc_command_design(rg_arena *arena, const rg_args *args, rg_report 
                                 rg_noc_design **out, rg_err *err);
 /** Router and link of an output as text: "gpc 3 to router 9", "router 5 to node 12". */
 const char *rg_noc_link_name(rg_arena *arena, const rg_noc_graph *graph, int output, rg_err *err);
-/** Table of the busiest links; load[] is flits per cycle of each output. */
+/** Table of the busiest links; load[] is flits per cycle of each output, injected[] of each node
+ * (NULL: left out). */
 rg_status rg_noc_report_links(rg_arena *arena, rg_report *report, const rg_noc_graph *graph,
-                              const double *load, int rows, rg_err *err);
+                              const double *load, const double *injected, int rows, rg_err *err);
 /** Heat map of the links. */
 rg_status rg_noc_plot_links(rg_arena *arena, const rg_noc_design *design, const double *load,
                             const char *title, const char *path, rg_err *err);

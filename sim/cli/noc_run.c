@@ -254,30 +254,43 @@ const char *rg_noc_link_name(rg_arena *arena, const rg_noc_graph *graph, int out
                : rg_arena_printf(arena, err, "router %d to node %d", c->from_router, c->node);
 }
 
-rg_status rg_noc_report_links(rg_arena *arena, rg_report *report, const rg_noc_graph *graph,
-                              const double *load, int rows, rg_err *err)
+/* Share of link i that is busy; links are the outputs, then the nodes' injection channels. */
+static double link_use(const rg_noc_graph *graph, const double *load, const double *injected, int i)
 {
-    bool *shown = RG_NEW(arena, bool, graph->outputs, err);
+    if (i < graph->outputs)
+        return load[i] * graph->out_channel[i].period;
+    const int node = i - graph->outputs;
+    return injected[node] * graph->in_channel[graph->node_input[node]].period;
+}
+
+rg_status rg_noc_report_links(rg_arena *arena, rg_report *report, const rg_noc_graph *graph,
+                              const double *load, const double *injected, int rows, rg_err *err)
+{
+    const int links = graph->outputs + (injected != NULL ? graph->nodes : 0);
+    bool *shown = RG_NEW(arena, bool, links, err);
     if (shown == NULL)
         return RG_ERR_LIMIT;
     rg_table *t = rg_report_table(report, "links", "Busiest links");
     rg_table_column(t, "link", "link", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "flits_per_cycle", "flits per cycle", RG_CELL_REAL, RG_DIM_NONE, false);
     rg_table_column(t, "utilisation_ratio", "utilisation", RG_CELL_REAL, RG_DIM_NONE, false);
-    for (int i = 0; i < rows && i < graph->outputs; i++) {
+    for (int row = 0; row < rows && row < links; row++) {
         int best = -1;
         double most = -1.0;
-        for (int o = 0; o < graph->outputs; o++)
-            if (!shown[o] && load[o] * graph->out_channel[o].period > most) {
-                most = load[o] * graph->out_channel[o].period;
-                best = o;
+        for (int i = 0; i < links; i++)
+            if (!shown[i] && link_use(graph, load, injected, i) > most) {
+                most = link_use(graph, load, injected, i);
+                best = i;
             }
         shown[best] = true;
-        const char *name = rg_noc_link_name(arena, graph, best, err);
+        const int node = best - graph->outputs;
+        const char *name = node < 0 ? rg_noc_link_name(arena, graph, best, err)
+                                    : rg_arena_printf(arena, err, "node %d to router %d", node,
+                                                      graph->in_router[graph->node_input[node]]);
         if (name == NULL)
             return RG_ERR_LIMIT;
         rg_table_text(t, name);
-        rg_table_real(t, load[best]);
+        rg_table_real(t, node < 0 ? load[best] : injected[node]);
         rg_table_real(t, most);
     }
     return RG_OK;
@@ -346,6 +359,17 @@ static rg_status place_routers(rg_arena *arena, const rg_noc_graph *g, double *x
     return RG_OK;
 }
 
+/* Of parallel links the busiest is drawn. */
+static bool hidden_lane(const rg_noc_graph *g, const double *load, int output)
+{
+    const int r = g->out_router[output], to = g->out_channel[output].to_router;
+    for (int o = g->out_first[r]; o < g->out_first[r + 1]; o++)
+        if (o != output && g->out_channel[o].to_router == to &&
+            (load[o] > load[output] || (load[o] == load[output] && o < output)))
+            return true;
+    return false;
+}
+
 rg_status rg_noc_plot_links(rg_arena *arena, const rg_noc_design *design, const double *load,
                             const char *title, const char *path, rg_err *err)
 {
@@ -361,7 +385,7 @@ rg_status rg_noc_plot_links(rg_arena *arena, const rg_noc_design *design, const 
     fprintf(links, "from,to,x0,y0,dx,dy,utilisation\n");
     for (int o = 0; o < g->outputs; o++) {
         const int a = g->out_router[o], b = g->out_channel[o].to_router;
-        if (b < 0)
+        if (b < 0 || hidden_lane(g, load, o))
             continue;
         double dx = x[b] - x[a], dy = y[b] - y[a];
         const double length = hypot(dx, dy);
@@ -478,7 +502,8 @@ static rg_status report_points(noc_run *n)
     RG_TRY(rg_arg_int(n->args, "links", 0, 1000000, &rows, n->err));
     if (rows > 0)
         RG_TRY(rg_noc_report_links(n->arena, n->report, n->design->graph,
-                                   n->results[shown].link_load, (int)rows, n->err));
+                                   n->results[shown].link_load, n->results[shown].node_injected,
+                                   (int)rows, n->err));
     if (rg_arg_given(n->args, "heat")) {
         const char *title = rg_arena_printf(
             n->arena, n->err, "%s: link utilisation at %.3g flits per injecting node and cycle",
@@ -517,8 +542,9 @@ rg_status rg_noc_command_run(rg_arena *arena, const rg_args *args, rg_report *re
         RG_TRY(rg_arg_int(args, "links", 0, 1000000, &rows, err));
         for (int o = 0; o < n.design->graph->outputs; o++)
             n.closed.link_load[o] *= n.closed.bound; /* as at the bound */
-        RG_TRY(rg_noc_report_links(arena, report, n.design->graph, n.closed.link_load, (int)rows,
-                                   err));
+        if (rows > 0)
+            RG_TRY(rg_noc_report_links(arena, report, n.design->graph, n.closed.link_load, NULL,
+                                       (int)rows, err));
         return rg_arg_write(args, report, NULL, err);
     }
     RG_TRY(read_loads(&n));

@@ -178,6 +178,10 @@ static void report_rates(trace_run *t)
     double busiest = 0.0;
     for (int o = 0; o < t->design->graph->outputs; o++)
         busiest = fmax(busiest, t->result.link_load[o] * t->design->graph->out_channel[o].period);
+    for (int n = 0; n < t->design->graph->nodes; n++)
+        busiest =
+            fmax(busiest, t->result.node_injected[n] *
+                              t->design->graph->in_channel[t->design->graph->node_input[n]].period);
     rg_report_figure(r, "busiest_link_ratio", "utilisation of the busiest link", busiest,
                      RG_DIM_NONE);
 }
@@ -248,8 +252,8 @@ rg_status rg_noc_command_trace(rg_arena *arena, const rg_args *args, rg_report *
     RG_TRY(report_latencies(&t));
     RG_TRY(rg_arg_int(args, "links", 0, 1000000, &rows, err));
     if (rows > 0)
-        RG_TRY(rg_noc_report_links(arena, report, t.design->graph, t.result.link_load, (int)rows,
-                                   err));
+        RG_TRY(rg_noc_report_links(arena, report, t.design->graph, t.result.link_load,
+                                   t.result.node_injected, (int)rows, err));
     if (rg_arg_given(args, "heat")) {
         const char *title = rg_arena_printf(arena, err, "%s on %s: link utilisation", t.trace.kind,
                                             t.design->title);
