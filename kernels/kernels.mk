@@ -106,3 +106,7 @@ $(B)/kernels/emu/libcuda.so.1: $(EMU_OBJ)
 tests: $(B)/kernels/emu/libcuda.so.1
 
 -include $(PROBE_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(FATBIN:=.d)
+
+.PHONY: gpu-validate
+gpu-validate: all ## on a GPU machine: calibrate, check, time, count, compare with predictions
+	@tests/gpu/validate.sh $(B) $(PROBE_OPTIONS)

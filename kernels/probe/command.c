@@ -23,7 +23,7 @@ rg_status rg_session_open(rg_arena *arena, rg_session *session, const rg_probe_o
     RG_TRY(rg_gpu_open(&session->gpu, &session->cuda, options->device, err));
     session->emulated = session->cuda.emulated;
     rg_nvml_open(&session->nvml, options->cuda_lib, session->gpu.figures.pci);
-    if (!options->counters)
+    if (options->counters == RG_SET_COUNT)
         snprintf(session->cupti_reason, sizeof session->cupti_reason, "not asked for");
     else if (session->emulated && !getenv("RIDGE_EMU_CUPTI"))
         snprintf(session->cupti_reason, sizeof session->cupti_reason, "an emulation has none");
@@ -53,7 +53,7 @@ static rg_problem_list *problems_of(rg_arena *arena, const rg_probe_options *opt
     rg_problem_list *list = RG_NEW(arena, rg_problem_list, 1, err);
     if (!list)
         return NULL;
-    family->problems(list, options->extent);
+    family->problems(list, (rg_extent)options->extent);
     int kept = 0;
     for (int i = 0; i < list->count; i++) {
         rg_problem *problem = &list->items[i];
@@ -120,21 +120,21 @@ static rg_status run_problem(rg_arena *arena, rg_session *session, const rg_prob
     rg_timing timing;
     rg_counters counters = {.dram_bytes = NAN};
     rg_activity activity = {.valid = false};
-    RG_TRY(family->prepare(arena, &session->gpu, problem, options->cold, &bench, err));
+    RG_TRY(family->prepare(arena, &session->gpu, problem, !options->warm, &bench, err));
     RG_TRY(
         rg_measure(arena, &session->gpu, &session->nvml, &bench, &options->measure, &timing, err));
     if (session->cupti && !bench.own_time) {
         const char *path = NULL;
         RG_TRY(image_path(arena, options, problem, index, &path, err));
         rg_cupti_activity(session->cupti, arena, &session->gpu, &bench, 20, &activity);
-        rg_cupti_count(session->cupti, arena, &session->gpu, &bench, options->metric_set,
-                       problem->dtype, path, &counters);
+        rg_cupti_count(session->cupti, arena, &session->gpu, &bench,
+                       (rg_metric_set)options->counters, problem->dtype, path, &counters);
     } else {
         snprintf(counters.reason, sizeof counters.reason, "%s",
                  session->cupti ? "timed by itself" : session->cupti_reason);
         snprintf(activity.reason, sizeof activity.reason, "%s", counters.reason);
     }
-    rg_record_kernel(record, &session->gpu, problem, &bench, &timing, options->cold, &counters,
+    rg_record_kernel(record, &session->gpu, problem, &bench, &timing, !options->warm, &counters,
                      &activity);
     report_line(problem, &bench, &timing, &counters);
     if (bench.release)
@@ -242,7 +242,7 @@ rg_status rg_probe_check(rg_arena *arena, const rg_probe_options *options, rg_er
     rg_session session;
     rg_check_log log = {stdout, 0, 0};
     rg_probe_options without = *options;
-    without.counters = false;
+    without.counters = RG_SET_COUNT;
     rg_status status = rg_session_open(arena, &session, &without, err);
     if (status == RG_OK)
         status = check_all(&session, options, &log, err);

@@ -13,16 +13,16 @@ enum { RG_PROBE_OPERANDS = 64 };
 
 typedef struct rg_probe_options {
     const char *command_line;
-    const char *output, *csv, *images, *variant, *dtype, *cuda_lib, *chip;
+    const char *output, *csv, *images, *variant, *dtype, *cuda_lib, *chip, *base;
     struct {
         const char *name;
         int64_t value;
     } settings[RG_PROBLEM_KEYS];
     int setting_count;
-    rg_extent extent;
+    int extent;   /* rg_extent */
+    int counters; /* rg_metric_set, RG_SET_COUNT for none */
     rg_measure_options measure;
-    bool cold, skip, all, counters;
-    rg_metric_set metric_set;
+    bool warm, skip, all;
     int device;
     const char *operands[RG_PROBE_OPERANDS];
     int operand_count;
@@ -33,6 +33,7 @@ rg_status rg_probe_check(rg_arena *arena, const rg_probe_options *options, rg_er
 rg_status rg_probe_list(rg_arena *arena, const rg_probe_options *options, rg_err *err);
 rg_status rg_probe_metrics(rg_arena *arena, const rg_probe_options *options, rg_err *err);
 rg_status rg_probe_evaluate(rg_arena *arena, const rg_probe_options *options, rg_err *err);
+rg_status rg_probe_targets(rg_arena *arena, const rg_probe_options *options, rg_err *err);
 rg_status rg_probe_env(rg_arena *arena, const rg_probe_options *options, rg_err *err);
 
 /** The driver, a device and the optional libraries, opened as the options say. */

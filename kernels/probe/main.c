@@ -5,6 +5,7 @@
  * stderr.
  */
 // SPDX-License-Identifier: Apache-2.0
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static const char usage[] =
     "  list                  kernels and their problems\n"
     "  metrics [--chip C]    hardware counters that ridge reads, and the passes they take\n"
     "  evaluate FILE...      evaluate counter data images again (needs CUPTI, no GPU)\n"
+    "  targets RECORD        a run record against what the kernels are to reach\n"
     "  env                   what this machine has and what is missing\n"
     "\n"
     "  --output FILE         where the record goes (default: stdout)\n"
@@ -45,37 +47,69 @@ static const char usage[] =
     "  --cuda-lib DIR        folder of libcuda, libcupti and others (or RIDGE_CUDA_LIB)\n"
     "  --skip                exit 77 instead of 3 where there is no usable GPU\n"
     "  --chip NAME           chip for metrics, such as GH100\n"
+    "  --base NAME           calibrate: hardware file that the figures are added to\n"
     "  --all                 metrics: every base metric of the chip\n"
     "  --help, --version\n";
 
-static rg_status take_value(const rg_probe_options *o, int argc, char **argv, int *i,
-                            const char **out, rg_err *err)
-{
-    (void)o;
-    if (*i + 1 >= argc)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option '%s' needs a value", argv[*i]);
-    *out = argv[++*i];
-    return RG_OK;
-}
+/* An option: what it takes and where that goes. */
+typedef enum option_kind {
+    TAKES_TEXT,
+    TAKES_INT,
+    TAKES_REAL,
+    TAKES_CHOICE,
+    IS_FLAG,
+    TAKES_SETTING
+} option_kind;
+typedef struct option {
+    const char *name;
+    option_kind kind;
+    size_t offset;
+    double least, most;
+    const char *const *choices;
+} option;
 
-static rg_status take_number(const char *name, const char *text, double least, double most,
-                             double *out, rg_err *err)
+static const char *const extents[] = {"small", "default", "full", NULL};
+static const char *const counter_choices[] = {"core", "flops", "link", "no", NULL};
+
+#define AT(member) offsetof(rg_probe_options, member)
+static const option options_known[] = {
+    {"--output", TAKES_TEXT, AT(output), 0, 0, NULL},
+    {"--csv", TAKES_TEXT, AT(csv), 0, 0, NULL},
+    {"--images", TAKES_TEXT, AT(images), 0, 0, NULL},
+    {"--extent", TAKES_CHOICE, AT(extent), 0, 0, extents},
+    {"--set", TAKES_SETTING, 0, 0, 0, NULL},
+    {"--variant", TAKES_TEXT, AT(variant), 0, 0, NULL},
+    {"--dtype", TAKES_TEXT, AT(dtype), 0, 0, NULL},
+    {"--warm", IS_FLAG, AT(warm), 0, 0, NULL},
+    {"--samples", TAKES_INT, AT(measure.samples), 3, RG_MAX_SAMPLES, NULL},
+    {"--least-us", TAKES_REAL, AT(measure.least_us), 0, 1e7, NULL},
+    {"--clock-ratio", TAKES_REAL, AT(measure.clock_ratio), 0, 1, NULL},
+    {"--counters", TAKES_CHOICE, AT(counters), 0, 0, counter_choices},
+    {"--device", TAKES_INT, AT(device), 0, 1023, NULL},
+    {"--cuda-lib", TAKES_TEXT, AT(cuda_lib), 0, 0, NULL},
+    {"--skip", IS_FLAG, AT(skip), 0, 0, NULL},
+    {"--chip", TAKES_TEXT, AT(chip), 0, 0, NULL},
+    {"--base", TAKES_TEXT, AT(base), 0, 0, NULL},
+    {"--all", IS_FLAG, AT(all), 0, 0, NULL},
+};
+enum { OPTION_COUNT = sizeof options_known / sizeof *options_known };
+
+static rg_status take_number(const option *o, const char *text, double *out, rg_err *err)
 {
-    if (!rg_text_to_real(text, out) || *out < least || *out > most)
+    if (!rg_text_to_real(text, out) || *out < o->least || *out > o->most)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option %s '%s': want a number from %g to %g",
-                       name, text, least, most);
+                       o->name, text, o->least, o->most);
     return RG_OK;
 }
 
-static rg_status take_choice(const char *name, const char *text, const char *const *names, int *out,
-                             rg_err *err)
+static rg_status take_choice(const option *o, const char *text, int *out, rg_err *err)
 {
-    for (*out = 0; names[*out]; ++*out)
-        if (strcmp(names[*out], text) == 0)
+    for (*out = 0; o->choices[*out]; ++*out)
+        if (strcmp(o->choices[*out], text) == 0)
             return RG_OK;
-    const char *near = rg_text_nearest(text, names);
-    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option %s '%s' is none of %s, ...%s%s%s", name,
-                   text, names[0], near ? "; did you mean '" : "", near ? near : "",
+    const char *near = rg_text_nearest(text, o->choices);
+    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option %s '%s' is none of %s, ...%s%s%s",
+                   o->name, text, o->choices[0], near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
 }
 
@@ -95,79 +129,46 @@ static rg_status take_setting(rg_probe_options *o, char *text, rg_err *err)
     return RG_OK;
 }
 
+static rg_status find_option(const char *name, const option **out, rg_err *err)
+{
+    const char *names[OPTION_COUNT + 1] = {NULL};
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        *out = &options_known[i];
+        names[i] = options_known[i].name;
+        if (strcmp(name, names[i]) == 0)
+            return RG_OK;
+    }
+    const char *near = rg_text_nearest(name, names);
+    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "unknown option '%s'%s%s%s", name,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static rg_status parse_option(rg_probe_options *o, int argc, char **argv, int *i, rg_err *err)
 {
-    static const char *const names[] = {
-        "--output",   "--csv",     "--images",   "--extent",      "--set",      "--variant",
-        "--dtype",    "--samples", "--least-us", "--clock-ratio", "--counters", "--device",
-        "--cuda-lib", "--chip",    "--warm",     "--skip",        "--all",      NULL};
-    static const char *const extents[] = {"small", "default", "full", NULL};
-    static const char *const sets[] = {"core", "flops", "link", "no", NULL};
-    const char *value = NULL, *name = argv[*i];
+    const option *known = NULL;
     double number = 0;
-    int known = 0, choice = 0;
-    while (names[known] && strcmp(names[known], name) != 0)
-        known++;
-    if (!names[known]) {
-        const char *near = rg_text_nearest(name, names);
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "unknown option '%s'%s%s%s", name,
-                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    RG_TRY(find_option(argv[*i], &known, err));
+    void *const to = (char *)o + known->offset;
+    if (known->kind == IS_FLAG) {
+        *(bool *)to = true;
+        return RG_OK;
     }
-    if (known < 14)
-        RG_TRY(take_value(o, argc, argv, i, &value, err));
-    switch (known) {
-    case 0:
-        o->output = value;
+    if (*i + 1 >= argc)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option '%s' needs a value", argv[*i]);
+    char *value = argv[++*i];
+    switch (known->kind) {
+    case TAKES_INT:
+        RG_TRY(take_number(known, value, &number, err));
+        *(int *)to = (int)number;
         return RG_OK;
-    case 1:
-        o->csv = value;
-        return RG_OK;
-    case 2:
-        o->images = value;
-        return RG_OK;
-    case 3:
-        RG_TRY(take_choice(name, value, extents, &choice, err));
-        o->extent = (rg_extent)choice;
-        return RG_OK;
-    case 4:
-        return take_setting(o, argv[*i], err);
-    case 5:
-        o->variant = value;
-        return RG_OK;
-    case 6:
-        o->dtype = value;
-        return RG_OK;
-    case 7:
-        RG_TRY(take_number(name, value, 3, RG_MAX_SAMPLES, &number, err));
-        o->measure.samples = (int)number;
-        return RG_OK;
-    case 8:
-        return take_number(name, value, 0, 1e7, &o->measure.least_us, err);
-    case 9:
-        return take_number(name, value, 0, 1, &o->measure.clock_ratio, err);
-    case 10:
-        RG_TRY(take_choice(name, value, sets, &choice, err));
-        o->counters = choice < RG_SET_COUNT;
-        o->metric_set = (rg_metric_set)(choice < RG_SET_COUNT ? choice : 0);
-        return RG_OK;
-    case 11:
-        RG_TRY(take_number(name, value, 0, 1023, &number, err));
-        o->device = (int)number;
-        return RG_OK;
-    case 12:
-        o->cuda_lib = value;
-        return RG_OK;
-    case 13:
-        o->chip = value;
-        return RG_OK;
-    case 14:
-        o->cold = false;
-        return RG_OK;
-    case 15:
-        o->skip = true;
-        return RG_OK;
+    case TAKES_REAL:
+        return take_number(known, value, to, err);
+    case TAKES_CHOICE:
+        return take_choice(known, value, to, err);
+    case TAKES_SETTING:
+        return take_setting(o, value, err);
     default:
-        o->all = true;
+        *(const char **)to = value;
         return RG_OK;
     }
 }
@@ -175,8 +176,6 @@ static rg_status parse_option(rg_probe_options *o, int argc, char **argv, int *i
 static rg_status parse(rg_probe_options *o, int argc, char **argv, rg_err *err)
 {
     *o = (rg_probe_options){.extent = RG_EXTENT_DEFAULT,
-                            .cold = true,
-                            .counters = true,
                             .cuda_lib = getenv("RIDGE_CUDA_LIB"),
                             .measure = {.samples = 25, .least_us = 500, .clock_ratio = 0.75}};
     for (int i = 2; i < argc; i++) {
@@ -201,6 +200,7 @@ static const struct {
     {"list", rg_probe_list, true},
     {"metrics", rg_probe_metrics, false},
     {"evaluate", rg_probe_evaluate, false},
+    {"targets", rg_probe_targets, false},
     {"env", rg_probe_env, false},
 };
 
