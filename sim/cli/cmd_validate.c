@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "cli/validate.h"
 #include "core/file.h"
 #include "fit/compare.h"
 #include "fit/store.h"
@@ -406,6 +406,12 @@ static rg_status tabulate(rg_arena *arena, const rg_args *args, const job *base,
     return rg_arg_write(args, report, NULL, err);
 }
 
+static bool is_serving(const char *op, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(op ? op : slash ? slash + 1 : path, "serving_agg", 11) == 0;
+}
+
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
     job j = {.hw = rg_arg_text(args, "hw"),
@@ -420,6 +426,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     j.weight_copies = (int)copies;
     if (rg_arg_given(args, "table"))
         return tabulate(arena, args, &j, rg_arg_text(args, "table"), err);
+    if (j.path && is_serving(rg_arg_text(args, "op"), j.path))
+        return rg_validate_serving(arena, args, j.path, err);
     if (!j.hw || !j.path)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "option --%s is missing; give --hw DEVICE --measured FILE.csv, or --table "
@@ -438,7 +446,10 @@ const rg_command rg_cmd_validate = {
         "median and 90th percentile of the absolute error, and bias, by operator, type, size and "
         "by where operands lie. Rows that were fitted, rows kept apart from the fit and rows of "
         "a device with borrowed constants stand apart. Rows faster than the hardware allows are "
-        "found, counted and left out.",
+        "found, counted and left out.\n\n"
+        "With --op serving_agg the rows are runs of whole servers; each names its own device and "
+        "model. Runs in which, by Little's law, another number of requests was in flight than the "
+        "prediction holds for are flagged and not compared.",
     .examples = "ridge validate --hw h200-sxm --op gemm --measured gemm.csv\n"
                 "ridge validate --hw h100-sxm --measured moe.csv --limits limits.yaml\n"
                 "ridge validate --table measured",

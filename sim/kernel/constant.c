@@ -133,6 +133,9 @@ static const rg_kernel_constant moe[RG_MOE_COUNT] = {
     [RG_MOE_START] = {"start_cycles", 45000, 5000, 400000, 0.7, true,
                       "routing, permutation, activation and combine: fixed cost"},
     [RG_MOE_EXPERT] = {"expert_cycles", 60, 1, 3000, 0.7, true, "one local expert's share of it"},
+    [RG_MOE_ROUTE] = {"route_cycles", 100, 1, 20000, 1.5, true,
+                      "sorting and filtering one routed row (token times top-k), local or not, in "
+                      "cycles of one SM"},
     [RG_MOE_COMPUTE] = {"compute_ratio", 0.80, 0.2, 1.0, 0.2, false,
                         "share of the dense matrix peak in a tile's main loop"},
     [RG_MOE_MEMORY] = {"memory_ratio", 0.85, 0.3, 1.0, 0.2, false,
@@ -141,7 +144,7 @@ static const rg_kernel_constant moe[RG_MOE_COUNT] = {
                       "operand bytes that one SM takes from L2 in a cycle"},
     [RG_MOE_WAVE] = {"wave_cycles", 3000, 50, 20000, 0.7, true,
                      "filling and draining the pipeline, once for each wave of tiles"},
-    [RG_MOE_PASSES] = {"stream_passes_ratio", 1.5, 0.05, 30, 0.7, true,
+    [RG_MOE_PASSES] = {"stream_passes_ratio", 1.5, 0.05, 30, 0.3, true,
                        "activation bytes moved over those that must move"},
     [RG_MOE_OVERLAP] = {"overlap_power", 2, 1, 8, 0.5, true,
                         "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},

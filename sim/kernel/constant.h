@@ -133,6 +133,7 @@ enum {
 enum {
     RG_MOE_START,   /* start_cycles: routing, permutation, activation, combine: fixed cost */
     RG_MOE_EXPERT,  /* expert_cycles: one local expert's share of it */
+    RG_MOE_ROUTE,   /* route_cycles: one routed row of all ranks, cycles of one SM */
     RG_MOE_COMPUTE, /* compute_ratio */
     RG_MOE_MEMORY,  /* memory_ratio */
     RG_MOE_L2_SM,   /* l2_sm_bytes_per_cycle */

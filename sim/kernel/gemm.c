@@ -244,8 +244,8 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
     const double hit = t.weights + t.activations - missed;
     const double ramp = c[RG_GEMM_RAMP] * 1e-6 * missed / (missed + hit);
     const double memory = ramp + missed / (c[RG_GEMM_MEMORY] * device->memory_rate);
-    const double l2 = hit / fmax(c[RG_GEMM_L2_RATE] * device->l2_rate,
-                                 c[RG_GEMM_MEMORY] * device->memory_rate);
+    const double l2 =
+        hit / fmax(c[RG_GEMM_L2_RATE] * device->l2_rate, c[RG_GEMM_MEMORY] * device->memory_rate);
     const double slower = c[RG_GEMM_COMPUTE] / c[RG_GEMM_SUSTAINED] - 1.0;
     double least = INFINITY, parts = 1.0;
     for (int i = 0; i < SPLIT_STEPS; i++, parts *= 2.0) {

@@ -4,7 +4,8 @@
  * grouped products (gate and up, down) run all of them. Routing, permutation, activation and
  * combine are fixed costs and moved bytes:
  *
- *   t = start + experts expert + sum over both of join(t_sm, t_mem; p) + passes B_act / W
+ *   t = start + experts expert + tokens k route / N + sum over both of join(t_sm, t_mem; p)
+ *       + passes B_act / W
  *   t_sm = waves (ceil(k / k_step) step + wave) / f,  waves from sum_e ceil(rows_e / a) ceil(n / b)
  *
  * with step as in gemm.c. Loads of the experts: even routing touches E (1 - (1 - k/E)^tokens) of
@@ -16,6 +17,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "kernel/device.h"
 
@@ -30,7 +32,9 @@ typedef struct loads {
 
 rg_kernel_group rg_kernel_moe_group(const rg_op_moe *shape)
 {
-    if (shape->weight.weight_only || shape->weight.element_bits < 8.0)
+    /* The kernel of the measured tables; other weight-only formats run as 16-bit products that read
+     * fewer bytes. */
+    if (strncmp(shape->weight.name, "mxfp4", 5) == 0 && rg_dtype_bits(shape->math) > 8.0)
         return RG_KG_MOE_W4;
     if (rg_dtype_bits(shape->math) <= 8.0)
         return shape->weight.group > 0 ? RG_KG_MOE_FP8_BLOCK : RG_KG_MOE_FP8;
@@ -137,7 +141,10 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
         l.total_rows += l.experts[i] * l.rows[i];
     }
     out->fixed = (c[RG_MOE_START] + c[RG_MOE_EXPERT] * (double)s->local_experts) / device->hz;
-    out->total = out->fixed;
+    const double routed =
+        c[RG_MOE_ROUTE] * (double)s->tokens * (double)s->top_k / (device->units * device->hz);
+    out->compute = routed;
+    out->total = out->fixed + routed;
     out->choice = s->skew > 0.0 ? "grouped products, skewed" : "grouped products";
     const double up = (double)(s->matrices - 1) * inter;
     const double columns[2] = {up, hidden}, depths[2] = {hidden, inter};
