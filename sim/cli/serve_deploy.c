@@ -12,7 +12,7 @@
 
 /* ---- names as engines and drivers write them */
 
-static const char *lowered(rg_arena *arena, const char *text, rg_err *err)
+static char *lowered(rg_arena *arena, const char *text, rg_err *err)
 {
     char *name = rg_arena_strdup(arena, text, err);
     for (char *c = name; c && *c; c++)
@@ -41,7 +41,7 @@ static rg_status device_name(rg_arena *arena, const char *gpu, const char **out,
                  {"a100-80gb-pcie", "a100-pcie-80gb"}};
     static const char *const words[] = {"nvidia-",   "geforce-",   "tesla-",   "amd-",
                                         "instinct-", "-blackwell", "-edition", "-generation"};
-    char *name = (char *)(uintptr_t)lowered(arena, gpu, err);
+    char *name = lowered(arena, gpu, err);
     if (!name)
         return RG_ERR_LIMIT;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -57,7 +57,7 @@ static rg_status device_name(rg_arena *arena, const char *gpu, const char **out,
 static rg_status model_name(rg_arena *arena, const char *name, const char **out, rg_err *err)
 {
     const char *slash = strrchr(name, '/');
-    char *tail = (char *)(uintptr_t)lowered(arena, slash ? slash + 1 : name, err);
+    char *tail = lowered(arena, slash ? slash + 1 : name, err);
     *out = tail;
     if (!tail)
         return RG_ERR_LIMIT;

@@ -15,7 +15,7 @@ typedef struct rg_capacity_query {
     const rg_model *model;
     const rg_formats *formats;
     const rg_shard *shard; /* of the fullest rank */
-    double utilisation;
+    double utilisation;    /* share of device memory that the engine may take */
     int64_t max_batched_tokens, max_sequences, block_tokens;
     double device_bytes; /* what the runtime reports as total; 0: from the hardware file */
     int64_t ranks;       /* that talk to one another */

@@ -322,7 +322,7 @@ static rg_replica *route(rg_fleet *f, const rg_live *live, int from, int to, int
             if (!serves(r))
                 continue;
             const int64_t cached = cached_tokens(r, live);
-            if (cached > most || (cached == most && r->load_tokens < best->load_tokens)) {
+            if (!best || cached > most || (cached == most && r->load_tokens < best->load_tokens)) {
                 best = r;
                 most = cached;
             }
@@ -477,6 +477,8 @@ static rg_status scale(rg_fleet *f, rg_err *err)
         running += r->running_count;
         last = r;
     }
+    if (!last)
+        return RG_OK;
     const double mean = (double)waiting / (double)serving;
     if (mean > a->target_waiting && serving < a->most && f->count < MAX_REPLICAS) {
         RG_TRY(add_replica(f, false, f->next_scale_s, err));

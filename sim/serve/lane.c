@@ -263,8 +263,8 @@ void rg_lane_dissolve(rg_replica *r)
         live->lane_state = RG_LANE_OUTSIDE;
         rg_replica_set_plain(r, live);
     }
-    memset(lane->first, 0, (size_t)r->pool.block_tokens * sizeof *lane->first);
-    memset(lane->last, 0, (size_t)r->pool.block_tokens * sizeof *lane->last);
+    for (int b = 0; b < r->pool.block_tokens; b++)
+        lane->first[b] = lane->last[b] = NULL;
     lane->head = lane->count = lane->due_count = lane->draining_count = 0;
     lane->kv_sum = 0;
 }

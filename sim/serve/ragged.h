@@ -14,7 +14,7 @@
 enum { RG_RAGGED_AXES = 4 };
 
 typedef struct rg_ragged_point {
-    double at[RG_RAGGED_AXES];
+    double at[RG_RAGGED_AXES]; /* coordinates, in whatever units the axes have */
     double value;
 } rg_ragged_point;
 

@@ -26,7 +26,7 @@ typedef struct rg_sample {
     double sum, least, most;
     /* batch means: 64 batches of batch_size values in order of arrival, merged in pairs when full
      */
-    double batch_sum[RG_SAMPLE_BATCHES];
+    double batch_sum[RG_SAMPLE_BATCHES]; /* of values */
     int batches;
     int64_t batch_size, batch_filled;
     rg_err failed;
@@ -46,7 +46,7 @@ typedef struct rg_sample_summary {
     double mean, p50, p90, p95, p99, most;
     /* half width of the 95 % interval of the mean, by batch means (requests are not independent);
      * NaN with fewer than 10 batches */
-    double mean_half_width;
+    double mean_half_width; /* in the unit of the values */
     /* 95 % intervals of the quantiles by order statistics */
     double p50_low, p50_high, p90_low, p90_high, p95_low, p95_high, p99_low, p99_high;
 } rg_sample_summary;

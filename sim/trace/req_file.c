@@ -301,7 +301,8 @@ rg_status rg_requests_parse(rg_arena *arena, const char *name, const char *text,
     rg_row_reader *reader = NULL;
     format = plain(format);
     if (is_json(name, format)) {
-        FILE *stream = length > 0 ? fmemopen((void *)(uintptr_t)text, length, "rb") : NULL;
+        char *copy = length > 0 ? rg_arena_copy(arena, text, length, err) : NULL;
+        FILE *stream = copy ? fmemopen(copy, length, "rb") : NULL;
         if (!stream)
             return rg_fail(err, RG_ERR_INPUT, (rg_pos){name, 0, 0}, "empty");
         RG_TRY(open_json(arena, stream, name, format, &reader, err));
