@@ -198,7 +198,7 @@ static void engine(rg_serve_job *job, const rg_serve_result *r)
     rg_report_int(report, "kv_blocks_max", "most blocks in use", r->most_blocks);
     rg_report_figure(report, "kv_internal_fragmentation", "reserved and not filled, mean share",
                      ratio(r->internal_time, r->busy_s), RG_DIM_NONE);
-    rg_report_figure(report, "kv_external_fragmentation", "free and not usable, mean share",
+    rg_report_figure(report, "kv_external_fragmentation", "free, but not in one piece, mean share",
                      ratio(r->external_time, r->busy_s), RG_DIM_NONE);
     rg_report_figure(report, "prefix_hit_blocks_share", "prompt blocks found in the cache",
                      r->queried_blocks > 0 ? (double)r->hit_blocks / (double)r->queried_blocks : 0,

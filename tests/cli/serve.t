@@ -1,17 +1,17 @@
 # One server, one step a token: four users in a closed loop, 100 + 10 tokens each.
 $ ridge serve --step-time 20ms --arrivals closed:4 --prompt 100 --answer 10 --limit 20 --kv-blocks 100 | head -14
 Half of the requests: first token after 20.0 ms (p99 20.0 ms), then one every 20.0 ms; whole request 200 ms.
-  requests                             20
-  finished                             20
-  first arrival to last token          1 s
-  requests served                      20.00 1/s
-  requests within all limits           20.00 1/s
-  share of them                        1.000
-  output tokens                        200.0 1/s
-  prompt and output tokens             2200 1/s
-  output tokens per device             200.0 1/s
-  output tokens in all                 200
-  prompt tokens in all                 2000
+  requests                                20
+  finished                                20
+  first arrival to last token             1 s
+  requests served                         20.00 1/s
+  requests within all limits              20.00 1/s
+  share of them                           1.000
+  output tokens                           200.0 1/s
+  prompt and output tokens                2200 1/s
+  output tokens per device                200.0 1/s
+  output tokens in all                    200
+  prompt tokens in all                    2000
 What users see
 
 # The same in JSON has the keys that scripts rely on.
