@@ -12,7 +12,7 @@ mkdir -p "$out"
 
 hw=h200-sxm model=llama-3.1-8b
 echo "== $model on one $hw, 32 users at 4096 tokens"
-run=(--hw $hw --model $model --batch 32 --context 4096 --quiet)
+run=(--hw "$hw" --model "$model" --batch 32 --context 4096 --quiet)
 "$ridge" estimate "${run[@]}" | tee "$out/estimate.txt"
 "$ridge" estimate "${run[@]}" --format json -o "$out/estimate.json"
 "$ridge" estimate "${run[@]}" --format html --plot "$out/roofline.svg" -o "$out/index.html"

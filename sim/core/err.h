@@ -52,8 +52,8 @@ static inline rg_status rg_status_of(rg_status status)
 /** "file:line:column: text" into out, cut to size. */
 void rg_err_format(const rg_err *err, char *out, int size);
 
-/** Exit code for a status: 0 fine, 1 the answer is no, 2 usage or input, 3 device or unsure, 4 apart,
- * 77 skipped. */
+/** Exit code for a status: 0 fine, 1 the answer is no, 2 usage or input, 3 device or unsure, 4
+ * apart, 77 skipped. */
 int rg_status_exit_code(rg_status status);
 
 #define RG_NOWHERE ((rg_pos){0})

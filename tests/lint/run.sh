@@ -64,8 +64,8 @@ done < <(awk '
     /\*\// { comment = 0 }
     /^ +(const )?double [a-z_0-9]+(\[[A-Z_0-9]+\])?;/ && !inside && !/\/[\*\/]/ {
         name = $0; sub(/^ +(const )?double /, "", name); sub(/[\[;].*/, "", name)
-        if (name !~ /_(s|us|ns|ms|bytes|flops|tokens|ratio|watts|joules|usd|hz|cycles|per_[a-z_]+|share|count|percent|ape|pos|v|flits|db|least|most)$/ &&
-            name !~ /^(v|value|mean|deviation|least|most|p50|p90|p95|p99|median|bias|low|high|share|ratio|efficiency|x|y|seed|weight|exponent|skew|shape|rate|loss)$/)
+        if (name !~ /_(s|us|ns|ms|bytes|bits|flops|tokens|packets|rate|sum|width|k|ratio|watts|joules|usd|hz|cycles|per_[a-z_]+|share|count|percent|ape|pos|v|flits|db|least|most)$/ &&
+            name !~ /^(v|value|real|bytes|sum|at|utilisation|mean|deviation|least|most|p50|p90|p95|p99|median|bias|low|high|share|ratio|efficiency|x|y|seed|weight|exponent|skew|shape|rate|loss)$/)
             print FILENAME ":" FNR ":" $0
     }' sim/*/*.h)
 
@@ -80,7 +80,7 @@ if [ -x "$ridge" ]; then
     }
     for command in $("$ridge" help --completion | sed -n 's/.*compgen -W "\(.*\)probe".*/\1/p'); do
         while read -r option; do
-            grep -q -- "\\\\-\\\\-$(sed 's/-/\\\\\\\\-/g' <<<"${option#--}")" "$build/ridge.1" ||
+            grep -qF -- "\\-\\-$(sed 's/-/\\-/g' <<<"${option#--}")" "$build/ridge.1" ||
                 say "ridge $command $option: not in the man page"
             grep -qE "(^|[ \"])$option " "$build/ridge.bash" || say "ridge $command $option: not in the completion"
         done < <("$ridge" "$command" --help | grep -oE '^  (-.,|   ) --[a-z0-9-]+' | grep -oE '\-\-[a-z0-9-]+')

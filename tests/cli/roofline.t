@@ -1,0 +1,36 @@
+# Roofs, operators and measured kernels in one figure; data and script lie beside it.
+
+$ ridge roofline --hw h200-sxm -f csv | cut -d, -f1,2,5
+name,bandwidth_bytes_per_s,ridge_bf16_flops_per_byte
+[...]
+hbm,4800000000000,206.125
+
+$ ridge roofline --hw h200-sxm --model llama-3.1-8b --phase decode --plot r.svg -q | tail -12 | head -1 && ls
+[...]
+r.gp
+r.points.csv
+r.roofs.csv
+r.svg
+
+$ grep -c '<svg' r.svg; grep -c . r.points.csv
+[...]
+[...]
+
+$ printf 'name,flops,bytes,time_us\ngemm,1e12,1e9,2000\ncopy,0,1e9,300\n' > k.csv; ridge roofline --hw h200-sxm --measured k.csv | tail -7
+Points
+  id  operator  phase     type  count  time of one  flop/byte           rate  of roofline  bound
+  m1  gemm      measured  bf16      1     2.000 ms       1000  500.0 TFLOP/s       50.5 %  measured
+Assumptions
+  - measured kernel copy is not on the plot: it has bytes but no flops, so its intensity is 0
+
+$ ridge roofline --hw h200-sxm --measured missing.csv
+ridge: missing.csv: cannot be [...]: No such file or directory
+[2]
+
+$ printf 'name,flops,bytes,time_us\ngemm,1e12,x,2000\n' > k.csv; ridge roofline --hw h200-sxm --measured k.csv
+ridge: k.csv:2:11: bytes 'x' is not a finite number
+[2]
+
+$ ridge roofline --hw h200-sxm --plot r.bmp
+ridge: figure 'r.bmp' should end in .svg, .png, .pdf or .txt
+[2]
