@@ -6,6 +6,7 @@
 
 #include "cli/args.h"
 #include "cli/setup.h"
+#include "core/file.h"
 #include "core/text.h"
 #include "net/coll.h"
 #include "report/plot.h"
@@ -13,7 +14,12 @@
 
 extern const rg_command rg_cmd_coll;
 
-enum { MOST_LISTED = 16, MOST_POINTS = 100000, MOST_CROSSOVERS = 32 };
+enum {
+    MOST_LISTED = 16,
+    MOST_POINTS = 100000,
+    MOST_CROSSOVERS = 32,
+    MOST_LOG_BYTES = 64 << 20,
+};
 
 /* What was validated: the sizes, ranks and fabrics that constants were fitted and tested on. */
 static const double validated_least_bytes = 512, validated_most_bytes = 536870912.0;
@@ -180,6 +186,50 @@ static double seconds_of(const rg_run_entry *e)
     return isfinite(e->median) ? e->median : e->mean;
 }
 
+/** Ranks on the host of the first "# Rank 0 ... on HOST device" line, 0 when the log has none. */
+static rg_status ranks_of_a_host(job *j, const char *path, int64_t *out, rg_err *err)
+{
+    char *text, host[64] = "";
+    size_t length;
+    *out = 0;
+    RG_TRY(rg_file_read(j->arena, path, MOST_LOG_BYTES, &text, &length, err));
+    for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const size_t width = strcspn(line, "\n");
+        const char *rank = strstr(line, "Rank"), *on = strstr(line, " on ");
+        if (rank == NULL || on == NULL || on > line + width || rank > on ||
+            strstr(on, " device ") == NULL)
+            continue;
+        on += strspn(on, " ") + 2;
+        on += strspn(on, " ");
+        const size_t size = strcspn(on, " \n");
+        if (size >= sizeof host)
+            continue;
+        if (host[0] == '\0')
+            memcpy(host, on, size);
+        *out += strlen(host) == size && memcmp(host, on, size) == 0;
+    }
+    return RG_OK;
+}
+
+/** Lay the log's ranks on nodes as it says, where the options do not. */
+static rg_status fit_cluster_to(job *j, const char *path, int64_t ranks, rg_err *err)
+{
+    rg_cluster *c = j->setup.cluster;
+    int64_t local;
+    RG_TRY(ranks_of_a_host(j, path, &local, err));
+    if (local < 1 || local >= ranks || rg_arg_given(j->args, "ranks-per-node"))
+        return RG_OK;
+    j->base.local = local;
+    const int64_t nodes = (ranks + local - 1) / local;
+    rg_report_assume(j->report, "%s: %lld ranks on each of %lld nodes", path, (long long)local,
+                     (long long)nodes);
+    if (nodes <= c->nodes || rg_arg_given(j->args, "nodes"))
+        return RG_OK;
+    c->nodes = nodes;
+    return rg_coll_prepare(j->arena, c, NULL, &j->links, err);
+}
+
 static rg_status read_log(job *j, const char *path, rg_err *err)
 {
     rg_run *log;
@@ -190,15 +240,23 @@ static rg_status read_log(job *j, const char *path, rg_err *err)
     RG_TRY(rg_report_input(j->report, "measured", path, err));
     for (int i = 0; i < log->note_count; i++)
         rg_report_assume(j->report, "%s: %s", path, log->notes[i]);
-    int used = 0;
+    int used = 0, other = 0, broken = 0;
+    if (log->count > 0)
+        RG_TRY(fit_cluster_to(j, path, (int64_t)log->entries[0].rank_count, err));
     for (int i = 0; i < log->count; i++) {
         const rg_run_entry *e = &log->entries[i];
         rg_coll_op op;
         double bytes, ranks = e->rank_count;
-        if (e->unusable != NULL || !(seconds_of(e) > 0) || e->rate_unit != NULL ||
-            strstr(e->problem, "in-place") != NULL ||
-            rg_coll_op_parse(e->kernel, &op, NULL) != RG_OK)
+        if (strstr(e->problem, "in-place") != NULL)
             continue;
+        if (e->unusable != NULL || !(seconds_of(e) > 0) || e->rate_unit != NULL) {
+            broken++;
+            continue;
+        }
+        if (rg_coll_op_parse(e->kernel, &op, NULL) != RG_OK) {
+            other++;
+            continue;
+        }
         if (!problem_number(e->problem, "bytes=", &bytes))
             continue;
         if (!(ranks > 0) && !problem_number(e->problem, "ranks=", &ranks))
@@ -207,6 +265,11 @@ static rg_status read_log(job *j, const char *path, rg_err *err)
         RG_TRY(add_point(j, op, (int64_t)ranks, bytes, seconds_of(e), err));
         used++;
     }
+    if (other > 0)
+        rg_report_assume(j->report, "%s: %d rows of '%s' are left out; no model of it", path, other,
+                         log->entries[0].kernel);
+    if (broken > 0)
+        rg_report_assume(j->report, "%s: %d rows without a time are left out", path, broken);
     if (used == 0)
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){.file = path, .line = 1},
                        "no out-of-place row with a size in it");

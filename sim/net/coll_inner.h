@@ -1,4 +1,4 @@
-/* net/coll_inner.h: what coll.c and coll_simulate.c share; nobody else reads it.
+/* net/coll_inner.h: what the files coll*.c share; nobody else reads it.
  *
  * Reads net/coll.h.
  */
@@ -17,7 +17,7 @@ struct rg_coll_context {
     double up_rate, up_latency; /* byte/s of a device's ports, s */
     double switch_rate, socket_rate;
     double net_rate, net_latency; /* of one device's network port, oversubscription applied */
-    double ll_rate;
+    double ll_rate;               /* byte/s */
     const char *note;
 };
 
@@ -33,6 +33,23 @@ typedef struct rg_coll_group {
 
 rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_coll_group *g,
                            rg_err *err);
+/** Sequential steps of a ring, and bytes that each rank sends for S bytes. */
+void rg_coll_ring_work(rg_coll_op op, double n /* ranks */, double S /* bytes */,
+                       double *steps /* count */, double *bytes /* of one rank */);
+/** Seconds that every byte of a rank's buffer costs when all send to all within the domain: the
+ * slowest of port, uplink and socket link. share: part of the buffer for one peer. */
+double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, double device_ratio,
+                           double share /* ratio */, rg_coll_limit *limit);
+bool rg_coll_power_of_two(int64_t n);
+/** Closed form over link rates and latencies; the algorithm fits the group. */
+rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,
+                             const rg_coll_group *g, rg_coll_algorithm algorithm,
+                             rg_coll_result *out, rg_err *err);
+/** Time by one algorithm: ideal, or what the library reaches. */
+rg_status rg_coll_time_by(const rg_coll_context *x, const rg_coll_query *q, const rg_coll_group *g,
+                          rg_coll_algorithm algorithm, rg_coll_result *out, rg_err *err);
+/** LL bus rate of NCCL's own tuning model, byte/s. */
+double rg_coll_ll_table_rate(const char *arch);
 /** Rates from bytes and time; refuses what is not finite. */
 rg_status rg_coll_finish(const rg_coll_context *x, const rg_coll_query *q, rg_coll_result *out,
                          rg_err *err);

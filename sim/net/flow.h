@@ -13,11 +13,11 @@
 
 typedef struct rg_flow {
     int32_t source, target; /* devices */
-    double bytes;
-    int32_t after[2]; /* flows that must have arrived before this one begins; -1 = none */
-    double delay_s;   /* between that and the first byte: software, per-step latency */
-    double start_s;   /* out: first byte leaves */
-    double arrive_s;  /* out: last byte is there: transfer and the way's latency */
+    double bytes;           /* to move */
+    int32_t after[2];       /* flows that must have arrived before this one begins; -1 = none */
+    double delay_s;         /* between that and the first byte: software, per-step latency */
+    double start_s;         /* out: first byte leaves */
+    double arrive_s;        /* out: last byte is there: transfer and the way's latency */
 } rg_flow;
 
 typedef struct rg_flow_result {

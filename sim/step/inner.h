@@ -42,7 +42,7 @@ typedef struct stage {
     int64_t moe_width;                     /* hidden, or the experts' latent width */
     int64_t attentions;                    /* layers with a KV cache */
     int64_t heads, value_dim, kv_elements; /* of the widest attention layer, whole model */
-    double top_k;
+    double top_k;                          /* experts of a token */
     rg_pass_plan *plan;
     rg_op *items; /* [rg_pass_plan_capacity] of the pass at hand */
     known_op *ops;
