@@ -44,6 +44,11 @@ static int64_t rows_at(int place)
 
 /* ---- kernels ---- */
 
+static bool is_decode_attention(const rg_op *op)
+{
+    return op->kind == RG_OP_ATTN_DECODE || op->kind == RG_OP_MLA_DECODE;
+}
+
 /** The engine quantises X in a kernel of its own: its start-up, X in and out. */
 static void add_quantise(const rg_step_context *x, const rg_op *op, rg_kernel_time *out)
 {
@@ -59,12 +64,25 @@ static void add_quantise(const rg_step_context *x, const rg_op *op, rg_kernel_ti
     out->total.v += x->engine.quantise_s + moved;
 }
 
+/** Sequences of a batch end at different times; the kernel waits for the longest as far as its
+ * splits do not even that out: t (1 + skew (longest / mean - 1)), start-up apart. */
+static void add_skew(const rg_step_context *x, const rg_op *op, rg_kernel_time *out)
+{
+    const rg_op_attention *a = &op->u.attention;
+    if (!is_decode_attention(op) || !(a->kv_tokens > 0) || a->kv_tokens_max <= a->kv_tokens)
+        return;
+    const double longer = a->kv_tokens_max / a->kv_tokens - 1;
+    out->total.v += x->engine.attention_skew_ratio * longer * fmax(0, out->total.v - out->fixed.v);
+}
+
 rg_status rg_step_op_time(const rg_step_context *x, const rg_op *op, rg_kernel_time *out,
                           rg_err *err)
 {
     RG_TRY(rg_kernel_op_time(x->device, op, out, err));
     if (x->quantise_rate > 0 && x->engine.quantise_s > 0)
         add_quantise(x, op, out);
+    if (x->engine.attention_skew_ratio > 0)
+        add_skew(x, op, out);
     if (x->options.ideal || !x->engine.cuda_graphs || x->engine.graph_kernel_s == 0)
         return RG_OK;
     /* Constants were measured one kernel a graph; in a graph of many, each begins while the one
@@ -88,11 +106,6 @@ static double launches_of(const rg_op *op)
     default:
         return 1;
     }
-}
-
-static bool is_decode_attention(const rg_op *op)
-{
-    return op->kind == RG_OP_ATTN_DECODE || op->kind == RG_OP_MLA_DECODE;
 }
 
 static void add_op(step_cost *sum, const rg_op *op, double time)

@@ -378,6 +378,32 @@ static void asynchronous_scheduling_hides_host_work(void **state)
     assert_close(shown.host.v, 2.08e-3, 1e-9);
 }
 
+static void the_longest_sequence_may_hold_up_attention(void **state)
+{
+    bench b = make_bench(state, dense_config, "hgx-h200");
+    rg_pass even = decode_of(64, 2000), uneven = even;
+    uneven.decode_kv_max = 6000;
+    assert_ok(prepare(&b));
+    const double plain = time_of(&b, &even).total.v;
+    assert_true(time_of(&b, &uneven).total.v == plain);
+    b.engine.attention_skew_ratio = 0.5;
+    assert_ok(prepare(&b));
+    assert_true(time_of(&b, &even).total.v == plain);
+    /* three times the mean: attention beyond its start-up doubles at half a skew */
+    const rg_step_part *parts;
+    int count;
+    double attention = 0;
+    b.engine.attention_skew_ratio = 0;
+    assert_ok(prepare(&b));
+    assert_ok(rg_step_parts(b.arena, b.step, &even, &parts, &count, &err));
+    for (int i = 0; i < count; i++)
+        if (parts[i].op.kind == RG_OP_ATTN_DECODE)
+            attention += (double)parts[i].count * (parts[i].time.total.v - parts[i].time.fixed.v);
+    b.engine.attention_skew_ratio = 0.5;
+    assert_ok(prepare(&b));
+    assert_close(time_of(&b, &uneven).total.v, plain + attention, 1e-9);
+}
+
 static void memory_bounds_the_batch(void **state)
 {
     bench b = make_bench(state, dense_config, "hgx-h200");
@@ -440,6 +466,7 @@ int main(void)
         TEST(dealt_out_attention_caches_once),
         TEST(overlap_hides_its_share_of_communication),
         TEST(asynchronous_scheduling_hides_host_work),
+        TEST(the_longest_sequence_may_hold_up_attention),
         TEST(memory_bounds_the_batch),
         TEST(engine_files_say_what_they_hold),
         TEST(a_pass_of_nothing_is_an_error),
