@@ -84,13 +84,18 @@ static rg_status choose(const rg_coll_context *x, const rg_coll_query *q, const 
     int count = 0;
     if (x->cluster->scale_up.kind == RG_FABRIC_TORUS && unfit(x, q, g, RG_ALG_TORUS) == NULL)
         candidates[count++] = RG_ALG_TORUS;
-    candidates[count++] = RG_ALG_RING;
+    const bool in_switch = reduces_in_switch(x, q, g);
+    /* Within a domain the library decides by its own model, whatever would be faster. */
+    const bool settled = in_switch && !x->ideal && g->domains == 1 && q->protocol == RG_PROTO_AUTO;
+    const bool pick_switch = settled && rg_coll_tuner_in_switch(x, q, g);
+    if (!pick_switch)
+        candidates[count++] = RG_ALG_RING;
     if (x->ideal && unfit(x, q, g, RG_ALG_HALVING_DOUBLING) == NULL &&
         x->cluster->scale_up.kind == RG_FABRIC_SWITCHED)
         candidates[count++] = RG_ALG_HALVING_DOUBLING;
     if (g->domains > 1 && unfit(x, q, g, RG_ALG_TREE) == NULL)
         candidates[count++] = RG_ALG_TREE;
-    if (reduces_in_switch(x, q, g))
+    if (in_switch && (!settled || pick_switch))
         candidates[count++] = RG_ALG_IN_SWITCH;
     if (x->ideal && unfit(x, q, g, RG_ALG_HIERARCHICAL) == NULL)
         candidates[count++] = RG_ALG_HIERARCHICAL;

@@ -117,7 +117,10 @@ typedef struct rg_coll_constants {
     double simple_base_us, simple_hop_us, simple_ratio;
     double copy_all_reduce, copy_all_gather, copy_reduce_scatter; /* local step, link times */
     double overlap_power; /* latency and transfer: (L^q + W^q)^(1/q) */
-    double nvls_base_us, nvls_ratio, nvls_least_ranks;
+    double nvls_base_us;  /* in-switch reduction beyond the floor */
+    double
+        nvls_fill_us; /* first chunk at 450 GB/s and full size; grows with the root of the size */
+    double nvls_ratio, nvls_least_ranks;
     double direct_base_us, direct_peer_us, direct_ll_gbs, direct_simple_us, direct_ratio;
     double direct_copy, direct_power;
     double one_shot_base_us, one_shot_rank_us, one_shot_wide_us, one_shot_ratio,

@@ -48,6 +48,9 @@ rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,
 /** Time by one algorithm: ideal, or what the library reaches. */
 rg_status rg_coll_time_by(const rg_coll_context *x, const rg_coll_query *q, const rg_coll_group *g,
                           rg_coll_algorithm algorithm, rg_coll_result *out, rg_err *err);
+/** Whether NCCL's own tuning model prefers in-switch reduction to a ring within a domain. */
+bool rg_coll_tuner_in_switch(const rg_coll_context *x, const rg_coll_query *q,
+                             const rg_coll_group *g);
 /** LL bus rate of NCCL's own tuning model, byte/s. */
 double rg_coll_ll_table_rate(const char *arch);
 /** Rates from bytes and time; refuses what is not finite. */

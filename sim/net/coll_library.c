@@ -98,28 +98,44 @@ static timing ring_simple(const rg_coll_context *x, const rg_coll_group *g, rg_c
 /** The protocol that NCCL's own tuning model picks for a ring within one NVLink domain: its table
  * of base and step latencies (us) over 0.8 of the link rate (src/graph/tuning.cc). The pick decides
  * where real times jump, whatever would have been best. */
-static rg_coll_protocol tuner_pick(const rg_coll_context *x, double steps, double bytes)
+static rg_coll_protocol tuner_pick(const rg_coll_context *x, double steps, double bytes,
+                                   double *cost)
 {
     const double bus = 0.8 * x->up_rate;
     const double ll = 6.6e-6 + 0.6e-6 * steps + bytes / fmin(x->ll_rate, 0.5 * bus);
     const double ll128 = 14.0e-6 + 1.9e-6 * steps + bytes / (0.92 * bus);
     const double simple = 8.4e-6 + 3.4e-6 * steps + bytes / bus;
+    *cost = fmin(ll, fmin(ll128, simple));
     if (ll <= ll128 && ll <= simple)
         return RG_PROTO_LL;
     return ll128 < simple ? RG_PROTO_LL128 : RG_PROTO_SIMPLE;
+}
+
+/** Whether that model prefers in-switch reduction to a ring: 25 us, and 0.85 of the bus rate on
+ * Hopper, 0.74 on Blackwell (nvlsEfficiency in the same file). */
+bool rg_coll_tuner_in_switch(const rg_coll_context *x, const rg_coll_query *q,
+                             const rg_coll_group *g)
+{
+    double steps, bytes, ring;
+    rg_coll_ring_work(q->op, (double)g->ranks, q->bytes.v, &steps, &bytes);
+    tuner_pick(x, steps, bytes, &ring);
+    const char *arch = x->cluster->accel->arch;
+    const bool blackwell = arch != NULL && strncmp(arch, "blackwell", 9) == 0;
+    const double rate = 0.8 * x->up_rate * (blackwell ? 0.74 : 0.85);
+    return 25e-6 + q->bytes.v / rate < ring;
 }
 
 /** Ring and its relatives under one protocol, or the one that the library picks. */
 static timing ring_time(const rg_coll_context *x, const rg_coll_query *q, const rg_coll_group *g,
                         rg_coll_protocol *protocol)
 {
-    double steps, bytes;
+    double steps, bytes, cost;
     rg_coll_ring_work(q->op, (double)g->ranks, q->bytes.v, &steps, &bytes);
     const double rounds = g->ranks > 1 ? steps / (double)(g->ranks - 1) : 0;
     const double between = rounds * (double)(g->domains - 1);
     const bool pcie = x->cluster->scale_up.kind == RG_FABRIC_PCIE_TREE;
     if (*protocol == RG_PROTO_AUTO && g->domains == 1 && !pcie)
-        *protocol = tuner_pick(x, steps, bytes);
+        *protocol = tuner_pick(x, steps, bytes, &cost);
     switch (*protocol) {
     case RG_PROTO_LL:
         return ring_ll(x, g, q->op, steps, between, bytes, q->bytes.v);
@@ -182,7 +198,11 @@ static timing in_switch_time(const rg_coll_context *x, const rg_coll_query *q,
 {
     const rg_coll_constants *c = &x->c;
     const double S = q->bytes.v, l = (double)g->local;
-    double latency = 1e-6 * (c->base_us + c->nvls_base_us);
+    /* Nothing leaves the switch before the first chunk is in. Chunks grow with the message, up to
+     * that of 32 MiB. */
+    const double whole = 32.0 * (1 << 20);
+    const double fill = c->nvls_fill_us * sqrt(fmin(S / whole, 1)) * 450e9 / x->up_rate;
+    double latency = 1e-6 * (c->base_us + c->nvls_base_us + fill);
     double transfer = S * (1 + 1 / l) / (c->nvls_ratio * x->up_rate);
     rg_coll_limit limit = RG_LIMIT_SWITCH;
     if (g->domains > 1) {
