@@ -12,9 +12,7 @@ Verdicts, worst first
 Assumptions
   - clocks were not locked: lock them (nvidia-smi -lgc), or fail on it with --require-locked
   - noise between processes is assumed (0.20 %): fewer than three runs were given
-$ sed -n 1,12p base.yaml
-# Baseline of ridge guard. 'ridge guard RUN --baseline THIS --update' rewrites the
-# measured lines of kernels; max_slowdown, note and comments are yours and stay.
+$ grep -v '^#' base.yaml | sed -n 1,9p
 schema: ridge.baseline/1
 tool: "ridge-probe"
 device: "NVIDIA H200"
@@ -24,19 +22,6 @@ clocks: "unlocked"
 kernels:
   - kernel: "gemm"
     problem: "m=8192 n=8192 k=8192"
-    dtype: "bf16"
-# Baseline of ridge guard. 'ridge guard RUN --baseline THIS --update' rewrites the
-# measured lines of kernels; max_slowdown, note and comments are yours and stay.
-schema: ridge.baseline/1
-tool: "ridge-probe"
-device: "NVIDIA H200"
-driver: "570.86.15"
-ecc: "on"
-clocks: "unlocked"
-kernels:
-  - kernel: "gemm"
-    problem: "m=8192 n=8192 k=8192"
-    dtype: "bf16"
 
 # Efficiency against the roofline of a device.
 $ printf 'default: {min_efficiency: 95 %%}\n' >rules.yaml
