@@ -329,7 +329,7 @@ static rg_status rg_judge_slower(rg_judge *j, int i, double p, rg_shift s)
             "%.1f %% slower is over the tolerance of %.1f %% but within the noise: error of "
             "the change %.2f %%%s, p %.2g over all kernels",
             percent, 100 * v->tolerance, 100 * s.error,
-            assumed ? " (assumed, the file gives no spread)" : "", p);
+            assumed ? " (the file gives no spread)" : "", p);
     if (!assumed && v->run.low <= v->base.high)
         return rg_say(j, v, RG_INCONCLUSIVE,
                       "%.1f %% slower, but the 95 %% intervals of the medians overlap", percent);
@@ -532,6 +532,53 @@ static rg_status rg_judge_first(rg_judge *j, int i, const char *apart)
     return RG_OK;
 }
 
+/* Single values on both sides: their noise from all of them together, where there are many. */
+static void rg_judge_singles(rg_judge *j, double *changes, double *scratch)
+{
+    rg_guard_result *out = j->out;
+    int m = 0;
+    for (int i = 0; i < out->count; i++) {
+        const rg_verdict *v = &out->items[i];
+        if (j->compared[i] && v->run.assumed && v->base.assumed)
+            changes[m++] = log(v->run.centre / v->base.centre);
+    }
+    out->single = rg_guard_single(changes, m, scratch);
+    for (int i = 0; i < out->count; i++)
+        if (j->compared[i] && out->items[i].run.assumed && out->items[i].base.assumed)
+            out->items[i].run.error = out->items[i].base.error = out->single;
+}
+
+/* nccl-tests times each size out of place and in place. One mean that the other half of the same
+ * size does not follow is an outlier of that mean, not a slower collective. */
+static rg_status rg_judge_halves(rg_judge *j)
+{
+    static const char *const halves[2] = {" out-of-place", " in-place"};
+    for (int i = 0; i < j->out->count; i++) {
+        rg_verdict *v = &j->out->items[i];
+        if (v->kind != RG_REGRESSED || !j->compared[i] || !(v->run.assumed || v->base.assumed))
+            continue;
+        for (int h = 0; h < 2; h++) {
+            const size_t n = strlen(v->problem), m = strlen(halves[h]);
+            if (n <= m || strcmp(v->problem + n - m, halves[h]) != 0)
+                continue;
+            for (int k = 0; k < j->out->count; k++) {
+                const rg_verdict *w = &j->out->items[k];
+                if (!j->compared[k] || strcmp(w->kernel, v->kernel) != 0 ||
+                    strncmp(w->problem, v->problem, n - m) != 0 ||
+                    strcmp(w->problem + (n - m), halves[1 - h]) != 0 || w->change > v->change / 2)
+                    continue;
+                RG_TRY(rg_say(
+                    j, v, RG_INCONCLUSIVE,
+                    "%.1f %% slower, but%s of the same size is not (%+.1f %%): one mean is an "
+                    "outlier; repeat the run",
+                    100 * v->change, halves[1 - h], rg_shown(w->change)));
+                break;
+            }
+        }
+    }
+    return RG_OK;
+}
+
 static rg_status rg_judge_statistics(rg_judge *j)
 {
     rg_guard_result *out = j->out;
@@ -550,6 +597,7 @@ static rg_status rg_judge_statistics(rg_judge *j)
                 sides[count++] = side == 0 ? &out->items[i].run : &out->items[i].base;
         RG_TRY(rg_sides_moderate(j->arena, sides, count, j->err));
     }
+    rg_judge_singles(j, p, p + n);
     int m = 0;
     for (int i = 0; i < n; i++)
         if (j->compared[i] && !out->items[i].run.assumed && !out->items[i].base.assumed &&
@@ -573,7 +621,7 @@ static rg_status rg_judge_statistics(rg_judge *j)
         RG_TRY(rg_judge_compared(j, which[k], adjusted_slower[k], adjusted_faster[k]));
         RG_TRY(rg_judge_floor(j, which[k]));
     }
-    return RG_OK;
+    return rg_judge_halves(j);
 }
 
 static rg_status rg_judge_warnings(rg_judge *j)
@@ -596,9 +644,12 @@ static rg_status rg_judge_warnings(rg_judge *j)
         RG_TRY(rg_warn(j, "%d kernels ran while the clock was held down", throttled));
     if (assumed > 0)
         RG_TRY(rg_warn(j,
-                       "%d kernels come without any spread: their noise is assumed to be %.0f %%; "
+                       "%d kernels come without any spread: their noise is %s (%.1f %%); "
                        "give repeats as further run files",
-                       assumed, 100 * RG_GUARD_SINGLE));
+                       assumed,
+                       j->out->single < RG_GUARD_SINGLE ? "taken from those that did not slow"
+                                                        : "assumed",
+                       100 * j->out->single));
     if (single > 0)
         RG_TRY(
             rg_warn(j, "noise between processes is %s (%.2f %%): fewer than three runs were given",
@@ -637,7 +688,7 @@ rg_status rg_guard_judge(rg_arena *arena, const rg_run *run, const rg_baseline *
                          const rg_guard_options *options, rg_guard_result *out, rg_err *err)
 {
     const int most = run->count + (base == NULL ? 0 : base->count) + 1;
-    *out = (rg_guard_result){.between = RG_GUARD_BETWEEN};
+    *out = (rg_guard_result){.between = RG_GUARD_BETWEEN, .single = RG_GUARD_SINGLE};
     rg_judge j = {
         .arena = arena, .run = run, .base = base, .options = options, .out = out, .err = err};
     out->items = RG_NEW(arena, rg_verdict, most, err);

@@ -139,6 +139,7 @@ typedef struct rg_guard_result {
     rg_verdict *items; /* worst first */
     int count;
     int counts[RG_VERDICT_KINDS];
+    double single;  /* noise of a single value, relative, that was assumed or seen */
     double between; /* noise between processes that was assumed or seen */
     const char **warnings;
     int warning_count;

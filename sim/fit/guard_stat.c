@@ -642,6 +642,19 @@ void rg_stat_holm(const double *p, int m, double *adjusted, int *order)
     }
 }
 
+double rg_guard_single(const double *changes, int count, double *scratch)
+{
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (changes[i] < 0)
+            scratch[n++] = -changes[i];
+    if (n < 10)
+        return RG_GUARD_SINGLE;
+    rg_stat_sort(scratch, (size_t)n);
+    const double both = rg_stat_quantile_sorted(scratch, (size_t)n, 0.9) / 1.645;
+    return fmin(RG_GUARD_SINGLE, fmax(0.01, 1.3 * both / sqrt(2)));
+}
+
 double rg_guard_between(const rg_shift *shifts, int count, double *freedom, double *scratch)
 {
     const double least = RG_GUARD_BETWEEN * RG_GUARD_BETWEEN, most = 0.015;

@@ -80,6 +80,12 @@ rg_shift rg_side_shift(const rg_side *a, const rg_side *b, double between, doubl
  * test procedure", Scandinavian Journal of Statistics 6, 1979). order needs m ints of scratch. */
 void rg_stat_holm(const double *p, int m, double *adjusted, int *order);
 
+/** Noise of single values, from a pair of runs in which most kernels did not change: the 90 % point
+ * of the shifts to the fast side of zero, over that of a half-normal value (1.645), times 1.3 for
+ * its own error. At least 1 %, at most RG_GUARD_SINGLE, which also stands where fewer than 10
+ * shifts tell. */
+double rg_guard_single(const double *changes, int count, double *scratch /* [count] */);
+
 /** Deviation between processes that the unchanged kernels of a pair of runs show: from the shifts
  * to the fast side of zero, so that slowed kernels cannot hide themselves, with kernels that
  * clearly changed cut off. At least RG_GUARD_BETWEEN, at most 1.5 %; the least value when fewer

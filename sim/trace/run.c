@@ -304,6 +304,34 @@ static rg_status rg_read_delimited(rg_reader *r, const char *text, size_t length
                    "no run record: neither JSON, nor an nccl-tests log, nor a table with a header");
 }
 
+/* UTF-16 (little-endian, behind its mark) as UTF-8; halves of pairs that stand alone become '?'. */
+static rg_status rg_run_from_utf16(rg_arena *arena, const char **text, size_t *length, rg_err *err)
+{
+    const unsigned char *in = (const unsigned char *)*text;
+    char *out = rg_arena_alloc(arena, 2 * *length + 1, 1, err);
+    if (out == NULL)
+        return RG_ERR_LIMIT;
+    size_t n = 0;
+    for (size_t i = 2; i + 1 < *length; i += 2) {
+        const unsigned c = (unsigned)in[i] | (unsigned)in[i + 1] << 8;
+        if (c < 0x80) {
+            out[n++] = (char)c;
+        } else if (c < 0x800) {
+            out[n++] = (char)(0xc0 | c >> 6);
+            out[n++] = (char)(0x80 | (c & 0x3f));
+        } else if (c >= 0xd800 && c < 0xe000) {
+            out[n++] = '?';
+        } else {
+            out[n++] = (char)(0xe0 | c >> 12);
+            out[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+            out[n++] = (char)(0x80 | (c & 0x3f));
+        }
+    }
+    *text = out;
+    *length = n;
+    return RG_OK;
+}
+
 rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size_t length,
                        const rg_run_options *options, rg_run **out, rg_err *err)
 {
@@ -323,6 +351,8 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
         text += 3;
         length -= 3;
     }
+    if (length >= 2 && memcmp(text, "\xff\xfe", 2) == 0) /* a redirect on Windows */
+        RG_TRY(rg_run_from_utf16(arena, &text, &length, err));
     if (memchr(text, '\0', length) != NULL)
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
                        "a binary file; a run record is JSON or text");

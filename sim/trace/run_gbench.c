@@ -124,6 +124,8 @@ static rg_status rg_gbench_row(rg_reader *r, rg_node *row, rg_err *err)
     const double repetitions = rg_json_number(row, "repetitions");
     if (!isnan(repetitions))
         e->count = repetitions;
+    else if (aggregate != NULL && rg_json_number(row, "iterations") > 1)
+        e->count = rg_json_number(row, "iterations"); /* of an aggregate: the repetitions */
     if (aggregate == NULL) {
         RG_TRY(rg_reader_sample(r, e, seconds, err));
         rg_gbench_counters(row, seconds, e);

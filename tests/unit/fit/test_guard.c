@@ -228,6 +228,33 @@ static void a_single_value_is_judged_by_an_assumed_noise(void **state)
                      RG_REGRESSED);
 }
 
+static const char *collective(int phase, double outlier, double slower)
+{
+    const char *text =
+        "# nThread 1 nGpus 4 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n"
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+    for (int i = 0; i < 24; i++) {
+        const double out = 20 * (1 + 0.004 * ((i + phase) * 7 % 5 - 2)),
+                     in = 20 * (1 + 0.004 * ((i + phase) * 5 % 7 - 3));
+        text = rg_arena_printf(arena, NULL, "%s%d %d float sum -1 %.3f 1.0 1.5 0 %.3f 1.0 1.5 0\n",
+                               text, 8 << i, 2 << i,
+                               out * (i == 11 ? outlier : 1) * (i >= 20 ? slower : 1),
+                               in * (i >= 20 ? slower : 1));
+    }
+    return text;
+}
+
+static void one_outlying_mean_of_a_collective_is_no_regression(void **state)
+{
+    (void)state;
+    rg_guard_result r =
+        judge_with(collective(0, 1, 1), collective(1, 12, 1), (rg_guard_options){0});
+    assert_int_equal(r.counts[RG_REGRESSED], 0);
+    assert_int_equal(r.counts[RG_INCONCLUSIVE], 1);
+    r = judge_with(collective(0, 1, 1), collective(1, 1, 1.15), (rg_guard_options){0});
+    assert_int_equal(r.counts[RG_REGRESSED], 8); /* four sizes, both halves */
+}
+
 static void rates_are_better_when_higher(void **state)
 {
     (void)state;
@@ -503,6 +530,7 @@ int main(void)
         T(other_device_driver_cache_and_tool_are_incomparable),
         T(missing_and_new_kernels_are_named),
         T(a_single_value_is_judged_by_an_assumed_noise),
+        T(one_outlying_mean_of_a_collective_is_no_regression),
         T(rates_are_better_when_higher),
         T(wrong_results_and_broken_rules_are_regressions),
         T(rules_refuse_unknown_keys_with_the_line),

@@ -394,6 +394,20 @@ static void profiler_trace_groups_launches_by_name_and_grid(void **state)
     assert_close(e->registers, 96, 0);
 }
 
+static void utf16_of_a_windows_redirect_is_read(void **state)
+{
+    (void)state;
+    static const char ascii[] = "kernel,time_us\nk,10\n";
+    char wide[2 * sizeof ascii] = "\xff\xfe";
+    for (size_t i = 0; i + 1 < sizeof ascii; i++) {
+        wide[2 + 2 * i] = ascii[i];
+        wide[3 + 2 * i] = 0;
+    }
+    rg_run *run;
+    assert_ok(rg_run_parse(arena, "inline", wide, 2 * sizeof ascii, NULL, &run, &err));
+    assert_close(rg_run_cost(arena, entry(run, "k", ""), &err), 10e-6, 1e-12);
+}
+
 static void no_measurement_is_an_error(void **state)
 {
     (void)state;
@@ -466,6 +480,7 @@ int main(void)
         T(versions_and_figures_in_other_columns_are_no_numbers_of_the_table),
         T(serving_results_are_one_observation_a_run),
         T(profiler_trace_groups_launches_by_name_and_grid),
+        T(utf16_of_a_windows_redirect_is_read),
         T(no_measurement_is_an_error),
         T(repeats_of_one_program_merge_into_processes),
         T(group_separators_of_many_countries),
