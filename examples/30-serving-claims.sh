@@ -48,7 +48,7 @@ done
 
 echo "11 Speculation: '2-3x' with 4 drafts, a draft model of 5 % of the cost, 70 % accepted"
 for users in 1 16 64 256; do
-    load=(--model llama-3.1-70b --hw hgx-h100 --tp 4 --arrivals closed:$users --prompt 500 --answer 200
+    load=(--model llama-3.1-70b --hw hgx-h100 --tp 4 --arrivals "closed:$users" --prompt 500 --answer 200
           --limit $((users * 6)) --max-sequences 256 --sync)
     plain=$(serve "${load[@]}" | get tpot_excl_first_s mean)
     drafted=$(serve "${load[@]}" --drafts 4 --acceptance 0.7 --draft-cost 0.05 | get tpot_excl_first_s mean)
@@ -59,7 +59,7 @@ done
 echo "12 Prefix caching: 'cuts TTFT 5-10x on repeated prefixes'"
 for prefix in 500 2000 8000; do
     load=(--model llama-3.1-8b --hw h100-sxm --arrivals poisson:2/s --prompt 200 --answer 100
-          --system-prompt $prefix --limit 400)
+          --system-prompt "$prefix" --limit 400)
     on=$(serve "${load[@]}" | get ttft_s p50) off=$(serve "${load[@]}" --no-prefix-caching | get ttft_s p50)
     printf '   common prefix of %d and 200 own tokens: %s instead of %s: %sx\n' $prefix "$(ms "$on")" \
         "$(ms "$off")" "$(ratio "$off" "$on")"

@@ -12,10 +12,14 @@ unset key
 set logscale x
 set format x '%g'
 do for [i = 1:3] {
+    set xrange [*:*] # else ranges of the last panel hide data from stats
+    set yrange [*:*]
     stats latency_csv using i skip 1 nooutput
     n = STATS_records
-    least = STATS_min > 1e-4 ? STATS_min : 1e-4
-    set xrange [least:(STATS_max > least ? STATS_max : least * 2)]
+    least = STATS_min > 1e-5 ? STATS_min : 1e-5
+    most = STATS_max > least ? STATS_max : least * 10
+    set xrange [10 ** floor(log10(least)):10 ** ceil(log10(most))]
+    set yrange [0:1]
     set xlabel (i == 1 ? 'time to first token (s)' : i == 2 ? 'time per output token (s)' : 'whole request (s)')
     plot latency_csv using i:(1.0 / n) skip 1 smooth cumulative with lines lw 2 lc rgb '#1f4e9c'
     unset ylabel

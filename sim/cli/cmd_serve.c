@@ -38,6 +38,7 @@ static const rg_option options[] = {
     {"answer", 0, "SPEC", NULL, "output tokens, likewise", false},
     {"limit", 0, "N", NULL, "take or make N requests", false},
     {"speed-up", 0, "X", NULL, "divide arrival times by X", false},
+    {"load", 0, "LIST", NULL, "sweep: multiply the rate of arrivals by each of 0.5,1,1.5,2", false},
     {"turns", 0, "N", NULL, "made-up sessions of N turns", false},
     {"think", 0, "TIME", NULL, "mean pause between an answer and the next turn", false},
     {"system-prompt", 0, "N", NULL, "tokens that all made-up prompts begin with", false},
@@ -108,6 +109,7 @@ static const rg_option options[] = {
     {"series-interval", 0, "TIME", "1 s", "least time between two rows of it", false},
     {"timeline", 0, "OUT.json", NULL, "write a Chrome/Perfetto trace", false},
     {"plot-latency", 0, "OUT.svg", NULL, "draw distributions of latencies", false},
+    {"plot-load", 0, "OUT.svg", NULL, "draw latency against load (with --load)", false},
     {"plot-kv", 0, "OUT.svg", NULL, "draw KV use over time", false},
     {0}};
 
@@ -162,6 +164,12 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "--fit-engine needs --measured DIR");
     }
     RG_TRY(rg_serve_job_deploy(job, err));
+    if (rg_setting_given(&job->settings, "load")) {
+        if (job->measured)
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "--load sweeps a trace, not --measured");
+        RG_TRY(rg_serve_job_load(job, err));
+        return rg_arg_write(args, job->report, "points", err);
+    }
     rg_serve_files *files = NULL;
     rg_observer observer;
     rg_status status = rg_serve_files_open(job, &files, &observer, err);

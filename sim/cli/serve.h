@@ -77,6 +77,11 @@ rg_status rg_serve_files_open(rg_serve_job *job, rg_serve_files **out, rg_observ
 rg_status rg_serve_files_close(rg_serve_files *files, rg_err *err);
 void rg_serve_files_abandon(rg_serve_files *files);
 
+/** Latency against load, as a table and a figure. */
+rg_status rg_serve_job_load(rg_serve_job *job, rg_err *err);
+/** Whether the queue kept growing. */
+bool rg_serve_overloaded(const rg_serve_result *result);
+
 /** The result as facts of the report. */
 void rg_serve_report(rg_serve_job *job, rg_serve_result *result);
 void rg_serve_report_errors(rg_serve_job *job, const rg_replay_errors *errors);

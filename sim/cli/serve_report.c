@@ -98,7 +98,7 @@ static double part_mean(const rg_sample *s, int from, int to)
 
 /* Waiting that keeps growing means that the load is more than is served: the last quarter waits
  * three times as long as the first, and over a second. */
-static bool overloaded(const rg_serve_result *r)
+bool rg_serve_overloaded(const rg_serve_result *r)
 {
     const int full = r->queue.batches - (r->queue.batch_filled != 0);
     if (full < 12)
@@ -111,7 +111,7 @@ static bool overloaded(const rg_serve_result *r)
 static void answer(rg_serve_job *job, rg_serve_result *r)
 {
     rg_report *report = job->report;
-    const bool over = overloaded(r);
+    const bool over = rg_serve_overloaded(r);
     char ttft[2][40], tpot[40], e2e[40];
     const rg_sample_summary first = rg_sample_summarise(&r->ttft),
                             each = rg_sample_summarise(&r->tpot_excl_first),
