@@ -39,16 +39,17 @@ static const rg_option options[] = {
     {.name = "table",
      .argument = "DIR",
      .help = "accuracy of every table in DIR/<device>/, own constants and carried over"},
+    {.name = "brief", .help = "with --table: only what was not fitted, a line an operator"},
     {.name = NULL},
 };
 
 static void add_error_columns(rg_table *table)
 {
     rg_table_column(table, "rows", "rows", RG_CELL_INT, RG_DIM_NONE, false);
-    rg_table_column(table, "mean_ape", "mean", RG_CELL_REAL, RG_DIM_NONE, false);
-    rg_table_column(table, "median_ape", "median", RG_CELL_REAL, RG_DIM_NONE, false);
-    rg_table_column(table, "p90_ape", "p90", RG_CELL_REAL, RG_DIM_NONE, false);
-    rg_table_column(table, "bias", "bias", RG_CELL_REAL, RG_DIM_NONE, false);
+    rg_table_column(table, "mean_ape", "mean", RG_CELL_REAL, RG_DIM_SHARE, false);
+    rg_table_column(table, "median_ape", "median", RG_CELL_REAL, RG_DIM_SHARE, false);
+    rg_table_column(table, "p90_ape", "p90", RG_CELL_REAL, RG_DIM_SHARE, false);
+    rg_table_column(table, "bias", "bias", RG_CELL_REAL, RG_DIM_SHARE, false);
 }
 
 static void add_error_cells(rg_table *table, const rg_error_summary *e)
@@ -345,6 +346,36 @@ static const struct {
     {"rtx_pro_6000_server", "rtx-pro-6000-server", NULL, 0},
 };
 
+static void add_accuracy(rg_table *table, const job *j, const char *dtype, rg_sample sample,
+                         const rg_error_summary *errors)
+{
+    rg_table_text(table, j->hw);
+    rg_table_text(table, rg_measured_kind_name(j->kind));
+    rg_table_text(table, dtype);
+    rg_table_text(table, rg_sample_name(sample));
+    rg_table_text(table, j->constants ? j->constants : "");
+    add_error_cells(table, errors);
+}
+
+/* What was not fitted, in a line an operator: GEMM by type, all else over its types and ranks. */
+static rg_status add_brief(rg_arena *arena, rg_table *table, const job *j, rg_err *err)
+{
+    static const char *const all[] = {NULL};
+    static const char *const types[] = {"bf16", "fp8", "fp8_block", "int8", "int4_wo"};
+    const bool gemm = j->kind == RG_MEASURED_GEMM;
+    const char *const *dtypes = gemm ? types : all;
+    const size_t count = gemm ? sizeof types / sizeof types[0] : 1;
+    for (int s = RG_OUT_OF_SAMPLE; s < RG_SAMPLE_COUNT; s++)
+        for (size_t d = 0; d < count; d++) {
+            rg_error_summary errors;
+            RG_TRY(rg_compare_overall(arena, &j->comparison, dtypes[d],
+                                      rg_sample_name((rg_sample)s), &errors, err));
+            if (errors.count > 0)
+                add_accuracy(table, j, dtypes[d] ? dtypes[d] : "all", (rg_sample)s, &errors);
+        }
+    return RG_OK;
+}
+
 static rg_status tabulate(rg_arena *arena, const rg_args *args, const job *base, const char *dir,
                           rg_err *err)
 {
@@ -385,15 +416,14 @@ static rg_status tabulate(rg_arena *arena, const rg_args *args, const job *base,
                 rg_arena *own = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
                 if (!own)
                     return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for '%s'", j.path);
-                const rg_status status = do_job(own, &j, err);
-                for (int g = 0; g < j.comparison.summary_count && status == RG_OK; g++) {
+                rg_status status = do_job(own, &j, err);
+                if (status == RG_OK && rg_arg_flag(args, "brief"))
+                    status = add_brief(own, table, &j, err);
+                for (int g = 0; g < j.comparison.summary_count && status == RG_OK &&
+                                !rg_arg_flag(args, "brief");
+                     g++) {
                     const rg_compared_group *group = &j.comparison.summary[g];
-                    rg_table_text(table, devices[d].hw);
-                    rg_table_text(table, rg_measured_kind_name(j.kind));
-                    rg_table_text(table, group->dtype);
-                    rg_table_text(table, rg_sample_name(group->sample));
-                    rg_table_text(table, lent ? devices[d].lender : "");
-                    add_error_cells(table, &group->errors);
+                    add_accuracy(table, &j, group->dtype, group->sample, &group->errors);
                 }
                 rg_arena_free(own);
                 RG_TRY(status);

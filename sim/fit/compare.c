@@ -56,6 +56,12 @@ rg_status rg_compare_pool(rg_arena *arena, const rg_comparison *comparison, cons
     return pool(arena, comparison, dtype, size_class, residency, sample, false, out, err);
 }
 
+rg_status rg_compare_overall(rg_arena *arena, const rg_comparison *comparison, const char *dtype,
+                             const char *sample, rg_error_summary *out, rg_err *err)
+{
+    return pool(arena, comparison, dtype, NULL, NULL, sample, true, out, err);
+}
+
 static bool same_group(const rg_compared_group *g, const rg_compared_row *r)
 {
     return g->sample == r->sample && same(g->dtype, r->row->dtype) &&

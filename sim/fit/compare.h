@@ -50,6 +50,10 @@ rg_status rg_compare_pool(rg_arena *arena, const rg_comparison *comparison, cons
                           const char *size_class, const char *residency, const char *sample,
                           rg_error_summary *out, rg_err *err);
 
+/** The same over all sizes, rows served from L2 left out. */
+rg_status rg_compare_overall(rg_arena *arena, const rg_comparison *comparison, const char *dtype,
+                             const char *sample, rg_error_summary *out, rg_err *err);
+
 /** Errors of one group of constants (rg_predict_group), "all" rows first, then by size class; rows
  * served from L2 left out; *count 0 when it has no rows. */
 rg_status rg_compare_classes(rg_arena *arena, const rg_comparison *comparison, int group,

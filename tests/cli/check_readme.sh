@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# What the README shows is what the commands print: every console block of it runs as a transcript.
+# usage: tests/cli/check_readme.sh BUILD      README_UPDATE=1 writes today's output into README.md
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+awk '/^```console$/ { on = 1; next } /^```$/ { if (on) print ""; on = 0 } on' README.md >"$work/readme.t"
+if [ "${README_UPDATE:-0}" = 1 ]; then
+    tests/cli/run.sh -u "$work/readme.t" >/dev/null
+    awk -v BLOCKS="$work/readme.t" '
+        /^```console$/ { print; on = 1; while ((getline line < BLOCKS) > 0 && line != "") print line; next }
+        /^```$/ { on = 0 }
+        !on' README.md >"$work/README.md" && cp "$work/README.md" README.md
+    exit
+fi
+tests/cli/run.sh "$work/readme.t"
