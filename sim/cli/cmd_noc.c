@@ -17,6 +17,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
                            rg_arg_operand(args, 0));
         return rg_noc_command_replay(arena, args, report, err);
     }
+    if (rg_arg_given(args, "hw"))
+        return rg_noc_command_feed(arena, args, report, err);
     if (rg_arg_operands(args) == 0)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "no network; name one (mesh:8x8, a file of hw/noc, an anynet file) or give "
@@ -27,6 +29,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 }
 
 static const rg_option options[] = {
+    {"hw", 0, "NAME", NULL, "the network that this accelerator's file names, and what it feeds",
+     false},
     {"traffic", 't', "PATTERN", "uniform",
      "uniform, transpose, bitcomp, bitrev, shuffle, tornado, neighbor, "
      "hotspot({{nodes},{weights}}) "

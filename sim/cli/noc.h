@@ -16,6 +16,8 @@ rg_status rg_noc_command_replay(rg_arena *arena, const rg_args *args, rg_report 
                                 rg_err *err);
 /** NETWORK: closed form, loads, saturation, hot links, under drawn traffic. */
 rg_status rg_noc_command_run(rg_arena *arena, const rg_args *args, rg_report *report, rg_err *err);
+/** --hw NAME: what the accelerator's network feeds its units with, beside what its file says. */
+rg_status rg_noc_command_feed(rg_arena *arena, const rg_args *args, rg_report *report, rg_err *err);
 /** NETWORK with --trace or --operator: what a stream of packets takes. */
 rg_status rg_noc_command_trace(rg_arena *arena, const rg_args *args, rg_report *report,
                                rg_err *err);

@@ -478,6 +478,7 @@ rg_status rg_noc_group_bandwidth(rg_arena *arena, const rg_noc_design *design, c
     int injecting;
     RG_TRY(need_units(design, true, err));
     RG_TRY(rg_noc_group_traffic(arena, design, from, to, &traffic, &injecting, err));
+    traffic.vc_count = (design->router.vcs + 1) / 2; /* the other direction has the other half */
     RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &traffic, &closed, err));
     const double scale = injecting * design->flit_bytes * design->clock_hz;
     *bound = RG_BPS(closed.bound * scale);
@@ -498,5 +499,26 @@ rg_status rg_noc_group_round_trip(rg_arena *arena, const rg_noc_design *design, 
     RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &there, &a, err));
     RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &back, &b, err));
     *out = RG_S((a.zero_load_latency + b.zero_load_latency) / design->clock_hz);
+    return RG_OK;
+}
+
+rg_status rg_noc_feed_of(rg_arena *arena, const rg_accel *accel, rg_noc_feed *out, rg_err *err)
+{
+    rg_byte_rate unused;
+    const rg_noc_group *links;
+    *out = (rg_noc_feed){0};
+    if (accel->noc_file == NULL)
+        return rg_fail(err, RG_ERR_MODEL, (rg_pos){accel->path, 0, 0},
+                       "%s names no on-chip network; add noc: {file: NAME}", accel->name);
+    RG_TRY(rg_noc_design_load(arena, accel->noc_file, &out->design, err));
+    const rg_noc_design *d = out->design;
+    const int reply =
+        d->flit_bytes > 0.0 ? (int)ceil((128.0 + d->header_bytes) / d->flit_bytes) : 1;
+    RG_TRY(
+        rg_noc_group_bandwidth(arena, d, "slice", "sm", &out->l2_bound, &out->l2_sustained, err));
+    RG_TRY(rg_noc_group_bandwidth(arena, d, "mem", "slice", &out->memory_bound, &unused, err));
+    RG_TRY(rg_noc_group_round_trip(arena, d, "sm", "slice", reply, &out->l2_round_trip, err));
+    if (rg_noc_design_group(d, "nvlink", &links, NULL) == RG_OK)
+        RG_TRY(rg_noc_group_bandwidth(arena, d, "nvlink", "slice", &out->link_bound, &unused, err));
     return RG_OK;
 }

@@ -1,6 +1,6 @@
 /* noc/closed.h: what can be said of a network without simulating it.
  *
- * Reads core, noc/sim.h, noc/design.h. Channel loads follow the routing function pair by pair;
+ * Reads core, hw, noc/sim.h, noc/design.h. Channel loads follow the routing function pair by pair;
  * random choices (ties, up ports, Valiant's node on the way) count by their probability, adaptive
  * ones as an even split over the productive ports.
  */
@@ -9,6 +9,7 @@
 #define RG_NOC_CLOSED_H
 
 #include "core/units.h"
+#include "hw/accel.h"
 #include "noc/design.h"
 
 typedef struct rg_noc_closed {
@@ -45,7 +46,8 @@ double rg_noc_closed_latency(const rg_noc_closed *closed, const rg_noc_graph *gr
 
 /** Bytes per second that group `from` can move to group `to` at most, every source sending to every
  * destination alike: by channel loads. bound is the wire limit, sustained what the channels'
- * efficiency leaves of it. Needs flit and clock in the file: RG_ERR_MODEL names what is missing. */
+ * efficiency leaves of it when half of the VCs are kept for the other direction. Needs flit and
+ * clock in the file: RG_ERR_MODEL names what is missing. */
 rg_status rg_noc_group_bandwidth(rg_arena *arena, const rg_noc_design *design, const char *from,
                                  const char *to, rg_byte_rate *bound, rg_byte_rate *sustained,
                                  rg_err *err);
@@ -54,6 +56,20 @@ rg_status rg_noc_group_bandwidth(rg_arena *arena, const rg_noc_design *design, c
  * reply_flits. */
 rg_status rg_noc_group_round_trip(rg_arena *arena, const rg_noc_design *design, const char *from,
                                   const char *to, int reply_flits, rg_seconds *out, rg_err *err);
+
+/** What an accelerator's network can feed its units with, from the file that its hardware file
+ * names: groups sm, slice, mem and nvlink. */
+typedef struct rg_noc_feed {
+    rg_noc_design *design;
+    rg_byte_rate l2_bound, l2_sustained; /* slices to units */
+    rg_byte_rate memory_bound;           /* memory ports to slices */
+    rg_byte_rate link_bound;             /* link ports to slices, 0 without such ports */
+    rg_seconds l2_round_trip;            /* wires and routers alone, 128 bytes back */
+} rg_noc_feed;
+
+/** Errors: RG_ERR_MODEL when the hardware file names no network, or the network has no such group,
+ * clock or flit. */
+rg_status rg_noc_feed_of(rg_arena *arena, const rg_accel *accel, rg_noc_feed *out, rg_err *err);
 
 /** Uniform traffic from one group to another as a class; VCs: all. */
 rg_status rg_noc_group_traffic(rg_arena *arena, const rg_noc_design *design, const char *from,

@@ -76,3 +76,16 @@ $ ridge noc --replay $SHARED/noc/curves/x16_hot_p1_v4_b8.csv --seeds 2 --strict 
 $ printf 'topology,k\nmoebius,4\n' >c.csv; ridge noc --replay c.csv
 ridge: c.csv:[...]column[...]
 [2]
+
+# What an accelerator's network feeds it with.
+$ ridge noc --hw h100-sxm | head -7
+NVIDIA H100 SXM5 80GB: what its on-chip network (H100-like network (132 SMs, 80 L2 slices)) carries, without contention at the caches and the memory themselves
+Feeds
+  what                    by the network [...]
+  L2 to units, bound          8.986 TB/s [...]
+  L2 to units, sustained      7.636 TB/s [...]
+  memory to L2, bound         3.370 TB/s   3.350 TB/s  1.006
+  links to L2, bound          505.4 GB/s   450.0 GB/s  1.123
+$ ridge noc --hw a10
+ridge: ROOT/hw/a10.yaml: a10 names no on-chip network; add noc: {file: NAME}
+[2]

@@ -196,7 +196,7 @@ static void bandwidth_between_groups_follows_from_ports_and_clock(void **state)
     assert_ok(rg_noc_design_load(arena, "build/tests/small_noc.yaml", &d, &err));
     assert_ok(rg_noc_group_bandwidth(arena, d, "slice", "sm", &bound, &sustained, &err));
     assert_close(bound.v, 4 * 32e9, 1e-9); /* four slices of a flit a cycle */
-    assert_close(sustained.v, 4 * 32e9 * 4.0 / (4.0 + sqrt(0.5)), 1e-9);
+    assert_close(sustained.v, 4 * 32e9 * 2.0 / (2.0 + sqrt(0.5)), 1e-9);
     assert_ok(rg_noc_group_bandwidth(arena, d, "sm", "slice", &bound, &sustained, &err));
     assert_close(bound.v, 4 * 32e9, 1e-9);
     assert_ok(rg_noc_group_round_trip(arena, d, "sm", "slice", 5, &round_trip, &err));
