@@ -178,7 +178,7 @@ static void set_pcie(rg_coll_constants *c)
     c->ll_wire_ratio = 0.822;
     /* beyond a switch copies are staged in host memory, on both servers that were measured */
     c->switch_ratio = 0.19;
-    c->socket_ratio = 0.05;
+    c->socket_ratio = 0.08;
     c->socket_crossings = 2;
 }
 

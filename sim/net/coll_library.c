@@ -37,6 +37,8 @@ double rg_coll_ll_table_rate(const char *arch)
 {
     if (arch != NULL && strcmp(arch, "ampere") == 0)
         return 87.7e9;
+    if (arch != NULL && strcmp(arch, "volta") == 0)
+        return 39e9;
     if (arch != NULL && strncmp(arch, "blackwell", 9) == 0)
         return 282e9;
     return 141e9;

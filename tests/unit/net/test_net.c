@@ -261,6 +261,28 @@ static void domains_are_joined_rail_by_rail(void **state)
     assert_int_equal(closed.limit, RG_LIMIT_NETWORK);
 }
 
+static void oversubscribed_leaves_are_where_traffic_meets(void **state)
+{
+    /* 16 single devices, four to a leaf whose uplinks carry half of its ports: each sends 12/16 of
+     * its gigabyte beyond its leaf, 3 GB a leaf over 100 GB/s */
+    rg_cluster cluster = switched_cluster(1, 16);
+    cluster.scale_out.rail_optimised = false;
+    cluster.scale_out.devices_per_switch = 4;
+    cluster.scale_out.oversubscription = 2;
+    cluster.scale_out.latency = figure(1e-12);
+    rg_coll_context *x;
+    assert_ok(rg_coll_prepare(*state, &cluster, NULL, &x, &err));
+    rg_coll_query q = {.op = RG_COLL_ALL_TO_ALL, .ranks = 16, .bytes = RG_B(1e9)};
+    rg_coll_result simulated, closed;
+    assert_ok(rg_coll_simulate(*state, x, &q, &simulated, NULL, &err));
+    assert_close(simulated.time.v, 3e9 / 100e9, 1e-9);
+    assert_int_equal(simulated.limit, RG_LIMIT_NETWORK);
+    /* the closed form takes all traffic to cross, which is never too fast */
+    q.library = RG_LIB_IDEAL;
+    assert_ok(rg_coll_time(x, &q, &closed, &err));
+    assert_true(closed.time.v >= simulated.time.v && closed.time.v < 1.3 * simulated.time.v);
+}
+
 static void bytes_sent_are_bytes_received(void **state)
 {
     rg_cluster cluster = switched_cluster(8, 1);
@@ -437,6 +459,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(torus_rings_use_all_cables, setup, teardown),
         cmocka_unit_test_setup_teardown(domains_are_joined_rail_by_rail, setup, teardown),
+        cmocka_unit_test_setup_teardown(oversubscribed_leaves_are_where_traffic_meets, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(bytes_sent_are_bytes_received, setup, teardown),
         cmocka_unit_test_setup_teardown(skew_makes_the_busiest_rank_last, setup, teardown),
         cmocka_unit_test_setup_teardown(one_rank_has_nothing_to_do, setup, teardown),
