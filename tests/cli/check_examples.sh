@@ -13,7 +13,11 @@ for example in examples/*.sh examples/*.yaml; do
     case $example in
     *demo.sh) command=(bash "$example" "$build") ;;
     *.sh) command=(bash "$example") ;;
-    *) command=("$RIDGE" check "$example") ;;
+    *) if grep -q '^kind:' "$example"; then
+        command=("$RIDGE" check "$example")
+    else
+        command=("$RIDGE" serve "$example" -q)
+    fi ;;
     esac
     out=$("${command[@]}" 2>&1)
     rc=$?
