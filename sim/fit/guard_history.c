@@ -437,7 +437,8 @@ static void rg_series_steps(rg_history_series *s, const double *y, const int *in
 }
 
 /* Present level against the best one. y may be of times or of cycles. */
-static double rg_series_drift(const double *y, int n, double noise, double *p, int *best_at)
+static double rg_series_drift(const double *y, int n, double noise, double freedom, double *p,
+                              int *best_at)
 {
     const double now = rg_median3(y + n - RG_HISTORY_WINDOW);
     double best = INFINITY;
@@ -451,52 +452,95 @@ static double rg_series_drift(const double *y, int n, double noise, double *p, i
         }
     }
     const double t = (now - best) / (noise * sqrt(2 * 0.449));
-    *p = fmin(1, windows * gsl_cdf_tdist_Q(t, fmax(2, (n - 1) / 2.0)));
+    *p = fmin(1, windows * gsl_cdf_tdist_Q(t, freedom));
     return now - best;
 }
 
-static rg_status rg_series_analyse(rg_arena *arena, rg_history_series *s, double tolerance,
-                                   rg_err *err)
+/* The points of a series that count, as logarithms. */
+typedef struct rg_course {
+    double *y, *cycles, *error, *scratch;
+    int *index; /* of the point in the series */
+    int n;
+    bool clocks; /* every clock is known */
+    double freedom;
+} rg_course;
+
+static rg_status rg_course_of(rg_arena *arena, rg_history_series *s, rg_course *c, rg_err *err)
 {
-    double *y = RG_NEW(arena, double, s->count, err), *c = RG_NEW(arena, double, s->count, err);
-    double *e = RG_NEW(arena, double, s->count, err),
-           *scratch = RG_NEW(arena, double, s->count, err);
-    int *index = RG_NEW(arena, int, s->count, err);
-    if (y == NULL || c == NULL || e == NULL || scratch == NULL || index == NULL)
+    *c = (rg_course){.y = RG_NEW(arena, double, s->count, err),
+                     .cycles = RG_NEW(arena, double, s->count, err),
+                     .error = RG_NEW(arena, double, s->count, err),
+                     .scratch = RG_NEW(arena, double, s->count, err),
+                     .index = RG_NEW(arena, int, s->count, err),
+                     .clocks = true};
+    if (c->y == NULL || c->cycles == NULL || c->error == NULL || c->scratch == NULL ||
+        c->index == NULL)
         return RG_ERR_LIMIT;
-    int n = 0;
-    bool clocks = true;
     for (int i = 0; i < s->count; i++) {
         const rg_history_point *point = &s->points[i];
         if (point->throttled)
             continue;
-        y[n] = log(point->centre);
-        clocks = clocks && point->clock_hz > 0;
-        c[n] = clocks ? y[n] + log(point->clock_hz) : NAN;
-        e[n] = isfinite(point->error) ? point->error : RG_GUARD_SINGLE;
-        index[n++] = i;
+        const int n = c->n++;
+        c->y[n] = log(point->centre);
+        c->clocks = c->clocks && point->clock_hz > 0;
+        c->cycles[n] = c->clocks ? c->y[n] + log(point->clock_hz) : NAN;
+        c->error[n] = isfinite(point->error) ? point->error : RG_GUARD_SINGLE;
+        c->index[n] = i;
     }
-    s->used = n;
+    s->used = c->n;
     s->drift = s->p_drift = NAN;
     s->change_count = 0;
     s->drifted = false;
-    if (n < 4)
+    s->noise = c->n >= 4 ? rg_series_noise(c->y, c->error, c->n, c->scratch) : NAN;
+    c->freedom = fmax(2, (c->n - 1) / 2.0);
+    return RG_OK;
+}
+
+/* The noise of each series towards that of all. */
+static rg_status rg_courses_squeeze(rg_arena *arena, rg_history_series *series, rg_course *courses,
+                                    int count, rg_err *err)
+{
+    double *variance = RG_NEW(arena, double, count, err),
+           *freedom = RG_NEW(arena, double, count, err);
+    if (variance == NULL || freedom == NULL)
+        return RG_ERR_LIMIT;
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (series[i].noise > 0) {
+            variance[n] = series[i].noise * series[i].noise;
+            freedom[n++] = courses[i].freedom;
+        }
+    double v, d;
+    if (!rg_stat_variance_prior(variance, freedom, n, &v, &d))
         return RG_OK;
-    s->noise = rg_series_noise(y, e, n, scratch);
-    rg_series_steps(s, y, index, n, tolerance);
-    if (n < 2 * RG_HISTORY_WINDOW)
-        return RG_OK;
+    for (int i = 0; i < count; i++)
+        if (series[i].noise > 0) {
+            const double own = series[i].noise * series[i].noise, f = courses[i].freedom;
+            series[i].noise = sqrt((d * v + f * own) / (d + f));
+            courses[i].freedom = d + f;
+        }
+    return RG_OK;
+}
+
+static void rg_series_analyse(rg_history_series *s, const rg_course *c, double tolerance)
+{
+    if (c->n < 4)
+        return;
+    rg_series_steps(s, c->y, c->index, c->n, tolerance);
+    if (c->n < 2 * RG_HISTORY_WINDOW)
+        return;
     int best;
-    s->drift = expm1(rg_series_drift(y, n, s->noise, &s->p_drift, &best));
-    if (clocks) { /* what the clock explains is no drift of the kernel */
+    s->drift = expm1(rg_series_drift(c->y, c->n, s->noise, c->freedom, &s->p_drift, &best));
+    if (c->clocks) { /* what the clock explains is no drift of the kernel */
         double p;
         int at;
-        const double in_cycles = rg_series_drift(c, n, rg_series_noise(c, e, n, scratch), &p, &at);
+        const double noise = rg_series_noise(c->cycles, c->error, c->n, c->scratch);
+        const double in_cycles =
+            rg_series_drift(c->cycles, c->n, fmax(noise, s->noise), c->freedom, &p, &at);
         if (in_cycles < log1p(s->drift))
             s->p_drift = fmax(s->p_drift, in_cycles > log1p(tolerance) ? p : 1);
     }
-    s->best_at = index[best];
-    return RG_OK;
+    s->best_at = c->index[best];
 }
 
 rg_status rg_history_analyse(rg_arena *arena, rg_history_series *series, int count,
@@ -504,11 +548,15 @@ rg_status rg_history_analyse(rg_arena *arena, rg_history_series *series, int cou
 {
     double *p = RG_NEW(arena, double, count, err), *adjusted = RG_NEW(arena, double, count, err);
     int *order = RG_NEW(arena, int, count, err), *which = RG_NEW(arena, int, count, err);
-    if (p == NULL || adjusted == NULL || order == NULL || which == NULL)
+    rg_course *courses = RG_NEW(arena, rg_course, count, err);
+    if (p == NULL || adjusted == NULL || order == NULL || which == NULL || courses == NULL)
         return RG_ERR_LIMIT;
+    for (int i = 0; i < count; i++)
+        RG_TRY(rg_course_of(arena, &series[i], &courses[i], err));
+    RG_TRY(rg_courses_squeeze(arena, series, courses, count, err));
     int m = 0;
     for (int i = 0; i < count; i++) {
-        RG_TRY(rg_series_analyse(arena, &series[i], tolerance, err));
+        rg_series_analyse(&series[i], &courses[i], tolerance);
         if (!isnan(series[i].p_drift)) {
             p[m] = series[i].p_drift;
             which[m++] = i;

@@ -55,10 +55,11 @@ rg_status rg_history_load(rg_arena *arena, rg_history *history, const char *devi
 /** Change points and drift. Let y be ln of the medians (of the cycles where every clock is known).
  * The noise s is the spread of successive differences about their median, over sqrt 2, at least the
  * stated errors. Drift is median(last 3) - least median of 3 successive earlier points, against s
- * sqrt(2 x 0.449) (variance of a median of three), Student's t with (n - 1)/2 degrees of freedom,
- * times the number of windows, Holm over the series; it must exceed tolerance as well. Change
- * points are found by binary segmentation (Scott and Knott, Biometrics 30(3), 1974; Vostrikova
- * 1981) where a step exceeds tolerance and 4 standard errors. */
+ * sqrt(2 x 0.449) (variance of a median of three), Student's t with (n - 1)/2 degrees of freedom
+ * and what the other series add (their noises are squeezed together as those of kernels are), times
+ * the number of windows, Holm over the series; it must exceed tolerance as well. Change points are
+ * found by binary segmentation (Scott and Knott, Biometrics 30(3), 1974; Vostrikova 1981) where a
+ * step exceeds tolerance and 4 standard errors. */
 rg_status rg_history_analyse(rg_arena *arena, rg_history_series *series, int count,
                              double tolerance, double alpha, rg_err *err);
 

@@ -484,31 +484,24 @@ static bool rg_side_clean(const rg_side *s)
            rg_side_units(s) >= 2;
 }
 
-/* Prior variance of one sample and its degrees of freedom, from the clean sides; false for few. */
-static bool rg_sides_prior(rg_side *const *sides, const bool *member, int count, double *variance,
-                           double *freedom)
+bool rg_stat_variance_prior(const double *variances, const double *freedoms, int n,
+                            double *variance, double *freedom)
 {
     double sum = 0, squares = 0, expected = 0;
-    int n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < count; i++) {
-            if (!member[i] || !rg_side_clean(sides[i]))
-                continue;
-            const double d = rg_side_freedom(sides[i]);
-            const double e = log(sides[i]->error * sides[i]->error * rg_side_units(sides[i])) -
-                             gsl_sf_psi(d / 2) + log(d / 2);
-            if (pass == 0) {
-                sum += e;
-                expected += gsl_sf_psi_1(d / 2);
-                n++;
-            } else {
-                squares += (e - sum / n) * (e - sum / n);
-            }
-        }
-        if (n < 5)
-            return false;
+    if (n < 5)
+        return false;
+    for (int i = 0; i < n; i++) {
+        const double half = freedoms[i] / 2;
+        sum += log(variances[i]) - gsl_sf_psi(half) + log(half);
+        expected += gsl_sf_psi_1(half);
     }
-    const double mean = sum / n, excess = squares / (n - 1) - expected / n;
+    const double mean = sum / n;
+    for (int i = 0; i < n; i++) {
+        const double half = freedoms[i] / 2;
+        const double e = log(variances[i]) - gsl_sf_psi(half) + log(half) - mean;
+        squares += e * e;
+    }
+    const double excess = squares / (n - 1) - expected / n;
     if (excess > 0) {
         const double half = rg_trigamma_inverse(excess);
         *freedom = fmin(2 * half, 1000);
@@ -518,6 +511,20 @@ static bool rg_sides_prior(rg_side *const *sides, const bool *member, int count,
         *variance = exp(mean);
     }
     return true;
+}
+
+/* Prior variance of one sample and its degrees of freedom, from the clean sides; false for few.
+ * scratch holds 2 count. */
+static bool rg_sides_prior(rg_side *const *sides, const bool *member, int count, double *scratch,
+                           double *variance, double *freedom)
+{
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (member[i] && rg_side_clean(sides[i])) {
+            scratch[n] = sides[i]->error * sides[i]->error * rg_side_units(sides[i]);
+            scratch[count + n++] = rg_side_freedom(sides[i]);
+        }
+    return rg_stat_variance_prior(scratch, scratch + count, n, variance, freedom);
 }
 
 /* Where a side's own correlation is within chance (2.6 / sqrt(n)), the mean time of all sides. */
@@ -559,10 +566,10 @@ static void rg_sides_unsettle(rg_side *const *sides, int count)
     }
 }
 
-static void rg_sides_squeeze(rg_side *const *sides, const bool *member, int count)
+static void rg_sides_squeeze(rg_side *const *sides, const bool *member, int count, double *scratch)
 {
     double variance, freedom;
-    if (!rg_sides_prior(sides, member, count, &variance, &freedom))
+    if (!rg_sides_prior(sides, member, count, scratch, &variance, &freedom))
         return;
     for (int i = 0; i < count; i++) {
         rg_side *s = sides[i];
@@ -586,14 +593,15 @@ static void rg_sides_squeeze(rg_side *const *sides, const bool *member, int coun
 rg_status rg_sides_moderate(rg_arena *arena, rg_side *const *sides, int count, rg_err *err)
 {
     bool *member = RG_NEW(arena, bool, count, err);
-    if (member == NULL)
+    double *scratch = RG_NEW(arena, double, 2 * count, err);
+    if (member == NULL || scratch == NULL)
         return RG_ERR_LIMIT;
     rg_sides_correlation(sides, count);
     rg_sides_unsettle(sides, count);
     for (int repeated = 0; repeated < 2; repeated++) {
         for (int i = 0; i < count; i++)
             member[i] = (sides[i]->processes >= 3) == (repeated == 1);
-        rg_sides_squeeze(sides, member, count);
+        rg_sides_squeeze(sides, member, count, scratch);
     }
     return RG_OK;
 }
@@ -605,13 +613,22 @@ rg_shift rg_side_shift(const rg_side *a, const rg_side *b, double between, doubl
 {
     double va = a->error * a->error, vb = b->error * b->error;
     rg_shift s = {.change = log(b->centre / a->centre)};
-    double denominator = va * va / a->freedom + vb * vb / b->freedom, extra = 0;
-    if (a->processes < 3 && !a->assumed)
-        extra += between * between / fmax(1, a->processes);
-    if (b->processes < 3 && !b->assumed)
-        extra += between * between / fmax(1, b->processes);
-    denominator += extra * extra / between_freedom;
-    va += extra;
+    double denominator = va * va / a->freedom + vb * vb / b->freedom;
+    const rg_side *sides[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        const rg_side *one = sides[i], *other = sides[1 - i];
+        if (one->processes >= 3 || one->assumed)
+            continue;
+        double extra = between * between, freedom = between_freedom;
+        if (other->processes >= 3) { /* the other side knows what processes of this kernel do */
+            const double seen = other->error * sqrt(other->processes) / 1.2;
+            extra = seen * seen;
+            freedom = other->freedom;
+        }
+        extra /= fmax(1, one->processes);
+        denominator += extra * extra / freedom;
+        va += extra;
+    }
     const double freedom = denominator > 0 ? (va + vb) * (va + vb) / denominator : 1e6;
     s.error = sqrt(va + vb);
     s.freedom = freedom > 1e6 ? 1e6 : fmax(1, freedom);

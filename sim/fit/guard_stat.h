@@ -65,6 +65,11 @@ double rg_stat_autocorrelation_time(const double *x, int n, double *scratch, dou
  * assumed error give nothing to the others and are never made surer. */
 rg_status rg_sides_moderate(rg_arena *arena, rg_side *const *sides, int count, rg_err *err);
 
+/** Prior variance and its degrees of freedom behind n variances with their own degrees of freedom,
+ * by the moments of their logarithms (Smyth 2004, section 6.2). False for fewer than 5. */
+bool rg_stat_variance_prior(const double *variances, const double *freedoms, int n,
+                            double *variance, double *freedom);
+
 /** One-sided tests that b is slower, or faster, than a: t = ln(b/a) / sqrt(ea^2 + eb^2 + between^2
  * for each side of fewer than three processes), with Welch's degrees of freedom. */
 typedef struct rg_shift {
