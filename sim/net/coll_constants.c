@@ -1,10 +1,10 @@
 /* net/coll_constants.c: the constants of collectives: names, bounds, defaults by architecture.
  *
- * The defaults of ampere, hopper and of PCIe were fitted to seven tenths of the tables of
- * all-reduce, reduce-scatter, all-gather and all-to-all of the A100 SXM, H200 SXM and L40S
- * (NCCL 2.27 and 2.29, 2 to 8 ranks of one node) that ridge's tests read. One fit over A100 and
- * H200 shares all that is not named here as the device's; only the software floor, the fences of
- * the Simple protocol and the share of the link rate differ between them.
+ * The defaults of ampere, hopper and of PCIe were fitted to seven tenths of the rows of all-reduce,
+ * reduce-scatter, all-gather and all-to-all tables of the A100 SXM, H200 SXM and L40S (NCCL 2.27
+ * and 2.29, 2 to 8 ranks of one node); their files have the errors of the rest. One fit over A100
+ * and H200 shares all that is not the device's own: the software floor, the steps, the fences of
+ * the Simple protocol and the share of the link rate.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include <stddef.h>
