@@ -38,10 +38,10 @@ $ ridge show mixtral-8x7b
 Layers
   layers  attention                      FFN                 parameters     active  KV a token
       32  full: 32 heads, 8 KV, dim 128  moe 2 of 8 x 14336  1451270144  394305536    4.096 kB
-$ ridge list models --format csv | head -3
+$ ridge list models --format csv | grep -E "^(name|bloom|gpt2)"
 name,family,parameters_total,parameters_active,kv_bytes_per_token,max_context_tokens,path
 bloom-176b,bloom,176247271424,176247271424,4014080,0,ROOT/models/bloom-176b.yaml
-codellama-34b,llama,33744232448,33744232448,196608,16384,ROOT/models/codellama-34b.yaml
+gpt2,gpt2,124439808,124439808,36864,1024,ROOT/models/gpt2.yaml
 $ printf '{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100, "tie_word_embeddings": true}' > config.json
 $ ridge import config.json --name tiny --source 'made up'
 kind: model
