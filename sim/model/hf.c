@@ -358,8 +358,8 @@ static rg_status read_ffn(rg_hf *hf, rg_err *err)
     l->gated = !f->plain;
     l->ffn = RG_FFN_DENSE;
     rg_node *node = rg_hf_find(hf, "intermediate_size|ffn_hidden_size|n_inner|ffn_dim");
-    if (node != NULL && node->kind == RG_NODE_SCALAR)
-        RG_TRY(rg_node_int(node, 1, MAX_SIZE, &l->inter, err));
+    if (node != NULL)
+        RG_TRY(rg_hf_uniform(node, 1, &l->inter, err));
     else if (f->inter_ratio != NULL)
         l->inter = 4 * hf->model->hidden;
     else if (nested_default(hf, "intermediate_size", &l->inter))

@@ -178,17 +178,38 @@ static rg_status read_order(rg_model *m, const kind_table *kinds, rg_node *order
     return RG_OK;
 }
 
+/* Layers that an order stands for, as far as it is well formed; the reader says what is not. */
+static int64_t length_of(const rg_node *order)
+{
+    int64_t sum = 0;
+    for (const rg_node *item = order->first; item != NULL; item = item->next) {
+        int64_t repeat = 1, names = 1;
+        for (const rg_node *part = item->kind == RG_NODE_MAP ? item->first : NULL; part != NULL;
+             part = part->next) {
+            if (strcmp(part->key, "repeat") == 0 &&
+                rg_node_int(part, 1, MAX_LAYERS, &repeat, NULL) != RG_OK)
+                repeat = 1;
+            if (strcmp(part->key, "of") == 0)
+                names = (int64_t)part->count;
+        }
+        sum += repeat * names;
+        if (sum > MAX_LAYERS)
+            return MAX_LAYERS;
+    }
+    return sum;
+}
+
 static rg_status read_layers(rg_arena *arena, rg_model *m, rg_node *layers, rg_err *err)
 {
     rg_node *kinds_node, *order;
-    kind_table *kinds = RG_NEW(arena, kind_table, 1, err);
-    m->layers = RG_NEW(arena, rg_layer, MAX_LAYERS, err);
-    if (kinds == NULL || m->layers == NULL)
-        return RG_ERR_LIMIT;
     RG_TRY(rg_node_expect(layers, RG_NODE_MAP, "layers", err));
     RG_TRY(rg_map_get(layers, "kinds", &kinds_node, err));
     RG_TRY(rg_map_get(layers, "order", &order, err));
     RG_TRY(rg_map_done(layers, err));
+    kind_table *kinds = RG_NEW(arena, kind_table, 1, err);
+    m->layers = RG_NEW(arena, rg_layer, length_of(order), err);
+    if (kinds == NULL || m->layers == NULL)
+        return RG_ERR_LIMIT;
     RG_TRY(rg_node_expect(kinds_node, RG_NODE_MAP, "kinds", err));
     if (kinds_node->count == 0 || kinds_node->count > MAX_KINDS)
         return rg_fail(err, RG_ERR_INPUT, kinds_node->pos, "'kinds' must name 1 to %d kinds",
