@@ -390,7 +390,7 @@ static rg_status read_fleet(rg_serve_job *job, rg_err *err)
     const rg_settings *s = &job->settings;
     rg_deployment *d = &job->deployment;
     int router = RG_ROUTE_ROUND_ROBIN;
-    d->replicas = 1;
+    d->replicas = job->measured ? job->measured->dp : 1;
     RG_TRY(rg_setting_int(s, "replicas", 1, 4096, &d->replicas, err));
     RG_TRY(rg_setting_choice(s, "router", routers, &router, err));
     d->router = (rg_router)router;
@@ -462,6 +462,8 @@ rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err)
     job->parallel = (rg_parallel){.tp = 1, .pp = 1, .ep = 1, .cp = 1, .dp = 1};
     if (job->measured)
         job->parallel.tp = job->measured->tp;
+    if (job->measured && job->measured->expert_parallel)
+        job->parallel.ep = job->measured->tp;
     RG_TRY(rg_setting_int(s, "tp", 1, 1024, &job->parallel.tp, err));
     RG_TRY(rg_setting_int(s, "pp", 1, 1024, &job->parallel.pp, err));
     RG_TRY(rg_setting_int(s, "ep", 1, 1024, &job->parallel.ep, err));

@@ -120,8 +120,12 @@ static rg_status read_meta(reader *r, const char *path)
     RG_TRY(text_of(model, "dtype", &r->run->dtype, r->err));
     RG_TRY(text_of(gpu, "name", &r->run->gpu, r->err));
     r->run->tp = 1;
+    r->run->dp = 1;
     bool known;
-    return int_of(parallel, "tp", &r->run->tp, &known, r->err);
+    RG_TRY(int_of(parallel, "tp", &r->run->tp, &known, r->err));
+    RG_TRY(int_of(parallel, "dp", &r->run->dp, &known, r->err));
+    rg_node *experts = given(parallel, "expert_parallel");
+    return experts ? rg_node_bool(experts, &r->run->expert_parallel, r->err) : RG_OK;
 }
 
 /* ---- requests.csv, prefix.csv */

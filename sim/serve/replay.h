@@ -17,7 +17,8 @@ typedef struct rg_replay_request {
 
 typedef struct rg_replay_run {
     const char *folder, *name, *model, *gpu, *dtype, *engine_version;
-    int64_t tp;
+    int64_t tp, dp;
+    bool expert_parallel;
     double memory_utilisation; /* 0: not recorded */
     int64_t kv_blocks;         /* 0: not recorded */
     rg_engine_rules rules;     /* limits as recorded, engine defaults for the rest */
