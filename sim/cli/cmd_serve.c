@@ -19,7 +19,7 @@ static const rg_option options[] = {
     {"prefill-replicas", 0, "N", NULL, "prefill replicas before the others, which only decode (0)",
      false},
     {"transfer-rate", 0, "RATE", NULL, "rate of a prefill replica's link for KV", false},
-    {"transfer-latency", 0, "TIME", NULL, "latency of a KV transfer (1 ms)", false},
+    {"transfer-latency", 0, "TIME", NULL, "latency of a KV transfer", false},
     {"no-transfer-overlap", 0, NULL, NULL, "KV is sent after the prefill, not layer by layer",
      false},
     {"most-replicas", 0, "N", NULL, "scale out up to N replicas", false},
@@ -48,7 +48,7 @@ static const rg_option options[] = {
     {"fit-engine", 0, "FILE", NULL, "fit engine constants on the measured run, write them (-: not)",
      false},
     /* engine */
-    {"engine", 0, "NAME", "vllm", "engine constants by name or YAML", false},
+    {"engine", 0, "NAME", NULL, "engine constants by name or YAML (those of the scheduler)", false},
     {"policy", 0, "NAME", NULL,
      "scheduler: vllm, vllm-v0, sarathi, orca, static, vidur-vllm, trtllm, trtllm-max, "
      "trtllm-static, sglang",

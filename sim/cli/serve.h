@@ -65,6 +65,8 @@ typedef struct rg_serve_job {
 
 /** Hardware, model, engine rules, step time, KV memory. */
 rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err);
+/** Replicas, router, pools, scaling, power and price. */
+rg_status rg_serve_job_fleet(rg_serve_job *job, rg_err *err);
 /** Step time from ridge's own model. */
 rg_status rg_serve_job_own_step(rg_serve_job *job, rg_err *err);
 /** The stream of requests. */

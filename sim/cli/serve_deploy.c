@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/find.h"
-#include "hw/price.h"
 #include "net/coll.h"
 
 /* ---- names as engines and drivers write them */
@@ -154,7 +153,9 @@ static void engine_limits(rg_serve_job *job, rg_engine_rules *r)
 static rg_status read_rules(rg_serve_job *job, rg_err *err)
 {
     const rg_settings *s = &job->settings;
-    int policy = RG_POLICY_VLLM1;
+    int policy = strcmp(job->engine.name, "sglang") == 0   ? RG_POLICY_SGLANG
+                 : strcmp(job->engine.name, "trtllm") == 0 ? RG_POLICY_TRT_NO_EVICT
+                                                           : RG_POLICY_VLLM1;
     RG_TRY(rg_setting_choice(s, "policy", rg_policy_names, &policy, err));
     rg_engine_rules *r = &job->deployment.rules;
     *r = rg_engine_rules_default((rg_policy_kind)policy);
@@ -227,8 +228,9 @@ static rg_status derive_memory(rg_serve_job *job, rg_engine_rules *rules, rg_err
     if (job->parallel.pp > 1)
         shard.layer_count = (job->model->layer_count + job->parallel.pp - 1) / job->parallel.pp;
     RG_TRY(rg_shard_check(job->model, &shard, err));
+    const double page = (double)rules->block_tokens; /* bytes are those of whole pages */
     const double token =
-        rg_shard_kv_bytes_in(job->model, &job->formats, &shard, RG_KV_UNIFORM_PAGE, 1).v;
+        rg_shard_kv_bytes_in(job->model, &job->formats, &shard, RG_KV_UNIFORM_PAGE, page).v / page;
     const double ranks = (double)(job->parallel.tp * job->parallel.pp * job->parallel.cp);
     rules->kv_bytes_per_token = token * ranks * (1 - rules->recompute_layers_ratio);
     if (!job->cluster)
@@ -382,83 +384,23 @@ static rg_status choose_step(rg_serve_job *job, rg_err *err)
     return rg_serve_job_own_step(job, err);
 }
 
-/* ---- the fleet */
-
-static rg_status read_fleet(rg_serve_job *job, rg_err *err)
+/* A scheduler goes with its engine, and an engine with its scheduler, unless both are named. */
+static rg_status load_engine(rg_serve_job *job, rg_err *err)
 {
-    static const char *const routers[] = {"round-robin", "least-loaded", "prefix", "session", NULL};
-    const rg_settings *s = &job->settings;
-    rg_deployment *d = &job->deployment;
-    int router = RG_ROUTE_ROUND_ROBIN;
-    d->replicas = job->measured ? job->measured->dp : 1;
-    RG_TRY(rg_setting_int(s, "replicas", 1, 4096, &d->replicas, err));
-    RG_TRY(rg_setting_choice(s, "router", routers, &router, err));
-    d->router = (rg_router)router;
-    RG_TRY(rg_setting_int(s, "prefill-replicas", 0, 4096, &d->prefill_replicas, err));
-    d->prefill_rules = d->rules;
-    d->prefill_step = d->step;
-    d->layers = job->model ? job->model->layer_count : 1;
-    d->transfer_overlap = !rg_setting_flag(s, "no-transfer-overlap");
-    d->transfer_latency_s = 1e-3;
-    if (job->cluster) {
-        const rg_fabric *out = &job->cluster->scale_out, *up = &job->cluster->scale_up;
-        const rg_fabric *f = out->kind != RG_FABRIC_NONE ? out : up;
-        if (f->rate_per_direction.known)
-            d->transfer_bytes_per_s = f->rate_per_direction.value * (double)job->parallel.tp;
+    rg_pos pos;
+    const char *name = rg_setting(&job->settings, "engine", &pos);
+    if (!name) {
+        const char *policy = rg_setting(&job->settings, "policy", &pos);
+        name = policy && strcmp(policy, "sglang") == 0       ? "sglang"
+               : policy && strncmp(policy, "trtllm", 6) == 0 ? "trtllm"
+                                                             : "vllm";
     }
-    RG_TRY(
-        rg_setting_quantity(s, "transfer-rate", RG_DIM_BYTES_PER_S, &d->transfer_bytes_per_s, err));
-    RG_TRY(rg_setting_quantity(s, "transfer-latency", RG_DIM_SECONDS, &d->transfer_latency_s, err));
-    if (d->prefill_replicas > 0)
-        rg_report_assume(job->report, "KV moves at %.1f GB/s per prefill replica, latency %g ms",
-                         d->transfer_bytes_per_s * 1e-9, d->transfer_latency_s * 1e3);
-    rg_autoscale *a = &d->autoscale;
-    int64_t most = 0;
-    RG_TRY(rg_setting_int(s, "most-replicas", 1, 4096, &most, err));
-    *a = (rg_autoscale){.on = most > 0,
-                        .least = d->replicas,
-                        .most = most,
-                        .target_waiting = 4,
-                        .idle_waiting = 0.5,
-                        .start_s = 60,
-                        .interval_s = 10};
-    RG_TRY(rg_setting_real(s, "scale-waiting", 0, 1e6, &a->target_waiting, err));
-    RG_TRY(rg_setting_quantity(s, "scale-start", RG_DIM_SECONDS, &a->start_s, err));
-    RG_TRY(rg_setting_quantity(s, "scale-interval", RG_DIM_SECONDS, &a->interval_s, err));
-    if (!(a->interval_s > 0))
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "scale-interval must be above zero");
-    d->devices_per_replica = d->devices_per_prefill_replica =
-        job->parallel.tp * job->parallel.pp * job->parallel.cp;
-    return RG_OK;
-}
-
-static rg_status read_money(rg_serve_job *job, rg_err *err)
-{
-    rg_deployment *d = &job->deployment;
-    const rg_settings *s = &job->settings;
-    if (job->cluster) {
-        const rg_accel *accel = job->cluster->accel;
-        if (accel->tdp.known) {
-            d->busy_watts = accel->tdp.value;
-            d->idle_watts = accel->idle_power.known ? accel->idle_power.value : 0;
-        }
-        rg_price_list prices;
-        RG_TRY(rg_prices_load(job->arena, NULL, &prices, err));
-        const rg_price *price = rg_price_least(&prices, accel->name, RG_PRICE_ON_DEMAND, NULL);
-        if (price) {
-            d->usd_per_device_hour = price->price.value;
-            if (!rg_setting_given(s, "price"))
-                rg_report_assume(job->report, "price %.2f $/h a device, %s on demand, read %s",
-                                 price->price.value, price->provider, price->date);
-        }
-    }
-    return rg_setting_quantity(s, "price", RG_DIM_USD_PER_HOUR, &d->usd_per_device_hour, err);
+    return rg_engine_load(job->arena, name, &job->engine, err);
 }
 
 rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err)
 {
     const rg_settings *s = &job->settings;
-    rg_pos pos;
     job->parallel = (rg_parallel){.tp = 1, .pp = 1, .ep = 1, .cp = 1, .dp = 1};
     if (job->measured)
         job->parallel.tp = job->measured->tp;
@@ -470,15 +412,14 @@ rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err)
     RG_TRY(rg_setting_int(s, "cp", 1, 1024, &job->parallel.cp, err));
     RG_TRY(load_hardware(job, err));
     RG_TRY(load_model(job, err));
-    RG_TRY(rg_engine_load(job->arena, rg_setting(s, "engine", &pos), &job->engine, err));
+    RG_TRY(load_engine(job, err));
     RG_TRY(read_rules(job, err));
     RG_TRY(read_constants(job, err));
     job->formats.page_tokens = job->deployment.rules.block_tokens;
     RG_TRY(derive_memory(job, &job->deployment.rules, err));
     RG_TRY(set_blocks(job, &job->deployment.rules, err));
     RG_TRY(choose_step(job, err));
-    RG_TRY(read_fleet(job, err));
-    RG_TRY(read_money(job, err));
+    RG_TRY(rg_serve_job_fleet(job, err));
     RG_TRY(rg_setting_quantity(s, "ttft", RG_DIM_SECONDS, &job->goals.ttft_s, err));
     RG_TRY(rg_setting_quantity(s, "tpot", RG_DIM_SECONDS, &job->goals.tpot_s, err));
     return rg_setting_quantity(s, "e2e", RG_DIM_SECONDS, &job->goals.e2e_s, err);
