@@ -5,8 +5,10 @@
 
 #include <string.h>
 
-/* name, start, lower, upper, spread, software, meaning. Starts are round figures of the size that
- * the mechanism has on any recent GPU; a cycle is one of the boost clock. */
+/* name, start, lower, upper, spread, software, meaning. Constants that a fit can only find together
+ * are lent together: overlap with the rates that it joins, all of decode and of experts with the
+ * kernel. Starts are round figures of the size that the mechanism has on any recent GPU; a cycle is
+ * one of the boost clock. */
 static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
     [RG_GEMM_START] = {"start_cycles", 2500, 500, 20000, 0.7, true,
                        "launch, first loads and last stores of one kernel"},
@@ -24,7 +26,7 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
                       "time until the memory runs at that rate"},
     [RG_GEMM_SPLIT] = {"split_cycles", 4000, 100, 40000, 0.7, true,
                        "reduction over the parts of a split K, beside its bytes"},
-    [RG_GEMM_OVERLAP] = {"overlap_power", 3, 1, 8, 0.5, true,
+    [RG_GEMM_OVERLAP] = {"overlap_power", 3, 1, 8, 0.5, false,
                          "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
     [RG_GEMM_L2_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, false,
                           "part of L2 that keeps data for repeated reads"},
@@ -73,11 +75,11 @@ static const rg_kernel_constant decode[RG_DEC_COUNT] = {
                      "64 tokens of head_dim 128 within a unit"},
     [RG_DEC_MERGE] = {"merge_cycles", 5000, 50, 40000, 0.7, true,
                       "joining the splits of the cache"},
-    [RG_DEC_MEMORY] = {"memory_ratio", 0.88, 0.4, 1.0, 0.1, false,
+    [RG_DEC_MEMORY] = {"memory_ratio", 0.88, 0.4, 1.0, 0.1, true,
                        "share of the memory bandwidth that cache reads reach"},
     [RG_DEC_OVERLAP] = {"overlap_power", 1.5, 1, 6, 0.5, true,
                         "p of (a^p + b^p)^(1/p), which joins SM time and memory time"},
-    [RG_DEC_L2_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, false,
+    [RG_DEC_L2_SHARE] = {"l2_share_ratio", 1.0, 0.02, 2.5, 0.5, true,
                          "part of L2 that keeps the cache between repeats"},
     [RG_DEC_GROUP] = {"wide_group_ratio", 0.45, 0.01, 4, 0.7, true,
                       "growth of a unit for each 16 query rows beyond 16"},
@@ -102,7 +104,7 @@ static const rg_kernel_constant decode[RG_DEC_COUNT] = {
                               "growth of a token's time with an 8-bit cache, which is converted"},
     [RG_DEC_VECTOR_MERGE] = {"vector_merge_cycles", 8000, 50, 40000, 0.7, true,
                              "joining the splits of that kernel"},
-    [RG_DEC_VECTOR_MEMORY] = {"vector_memory_ratio", 0.88, 0.4, 1.0, 0.1, false,
+    [RG_DEC_VECTOR_MEMORY] = {"vector_memory_ratio", 0.88, 0.4, 1.0, 0.1, true,
                               "share of the memory bandwidth that it reaches"},
     [RG_DEC_COPY] = {"copy_cycles", 8000, 50, 40000, 0.5, true,
                      "bringing query heads in order for groups (flash attention)"},
@@ -136,11 +138,11 @@ static const rg_kernel_constant moe[RG_MOE_COUNT] = {
     [RG_MOE_ROUTE] = {"route_cycles", 100, 1, 20000, 1.5, true,
                       "sorting and filtering one routed row (token times top-k), local or not, in "
                       "cycles of one SM"},
-    [RG_MOE_COMPUTE] = {"compute_ratio", 0.80, 0.2, 1.0, 0.2, false,
+    [RG_MOE_COMPUTE] = {"compute_ratio", 0.80, 0.2, 1.0, 0.2, true,
                         "share of the dense matrix peak in a tile's main loop"},
-    [RG_MOE_MEMORY] = {"memory_ratio", 0.85, 0.3, 1.0, 0.2, false,
+    [RG_MOE_MEMORY] = {"memory_ratio", 0.85, 0.3, 1.0, 0.2, true,
                        "share of the memory bandwidth that expert weights reach"},
-    [RG_MOE_L2_SM] = {"l2_sm_bytes_per_cycle", 45, 5, 200, 0.4, false,
+    [RG_MOE_L2_SM] = {"l2_sm_bytes_per_cycle", 45, 5, 200, 0.4, true,
                       "operand bytes that one SM takes from L2 in a cycle"},
     [RG_MOE_WAVE] = {"wave_cycles", 3000, 50, 20000, 0.7, true,
                      "filling and draining the pipeline, once for each wave of tiles"},
