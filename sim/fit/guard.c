@@ -496,6 +496,12 @@ static rg_status rg_judge_missing(rg_judge *j)
     return RG_OK;
 }
 
+/* An entry of resources alone, as a build without a device gives. */
+static bool rg_static_only(const rg_run_entry *e)
+{
+    return isfinite(e->registers) || isfinite(e->spill_bytes) || isfinite(e->blocks_per_sm);
+}
+
 /* What can be said before any statistics; false in compared[i] when the verdict stands. */
 static rg_status rg_judge_first(rg_judge *j, int i, const char *apart)
 {
@@ -512,10 +518,11 @@ static rg_status rg_judge_first(rg_judge *j, int i, const char *apart)
         return rg_say(j, v, RG_INCOMPARABLE,
                       "clocks must be locked (--require-locked) and are '%s'",
                       j->run->clocks[0] ? j->run->clocks : "not recorded");
+    const bool no_time = !v->has_run && e->unusable != NULL && !rg_static_only(e);
+    if (b == NULL && no_time) /* no valid sample is no success */
+        return rg_say(j, v, e->left_out ? RG_NEW : RG_INCOMPARABLE, "no time: %s", e->unusable);
     if (j->base == NULL)
-        return !v->has_run && e->unusable != NULL && strncmp(e->unusable, "resources", 9) != 0
-                   ? rg_say(j, v, RG_INCONCLUSIVE, "no time: %s", e->unusable)
-                   : rg_say(j, v, RG_SAME, "no rule is broken");
+        return rg_say(j, v, RG_SAME, "no rule is broken");
     if (b == NULL)
         return rg_say(j, v, RG_NEW, "not in the baseline; add it with --update");
     if (!v->has_run && b->side.usable)

@@ -513,9 +513,26 @@ static int rg_block_start(const rg_lines *lines, const rg_base_entry *e, int not
     return at;
 }
 
+/* A line of the head that an update of every kernel makes stale, as it is now; false for others. */
+static bool rg_head_line(rg_text_out *o, const char *line, size_t length,
+                         const rg_baseline *renewed)
+{
+    char key[64], quoted[1900];
+    if (renewed == NULL || !rg_line_key(line, length, key, sizeof key))
+        return false;
+    const char *const keys[] = {"driver", "ecc", "clocks"};
+    const char *const values[] = {renewed->driver, renewed->ecc, renewed->clocks};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0 && values[i][0] != '\0') {
+            rg_out_line(o, "%s: %s\n", key, rg_yaml_quote(quoted, sizeof quoted, values[i]));
+            return true;
+        }
+    return false;
+}
+
 static rg_status rg_update_old(rg_text_out *o, rg_arena *arena, const rg_baseline *old,
                                const rg_lines *lines, const rg_base_entry **fresh, int count,
-                               int *changed, int *added, rg_err *err)
+                               const rg_baseline *renewed, int *changed, int *added, rg_err *err)
 {
     int *start = RG_NEW(arena, int, old->count + 1, err);
     if (start == NULL)
@@ -526,7 +543,8 @@ static rg_status rg_update_old(rg_text_out *o, rg_arena *arena, const rg_baselin
     start[old->count] = lines->count;
     const int head = old->count > 0 ? start[0] : lines->count;
     for (int i = 0; i < head; i++)
-        rg_out_bytes(o, lines->at[i], lines->length[i]);
+        if (!rg_head_line(o, lines->at[i], lines->length[i], renewed))
+            rg_out_bytes(o, lines->at[i], lines->length[i]);
     if (head > 0 && lines->at[head - 1][lines->length[head - 1] - 1] != '\n')
         rg_out_bytes(o, "\n", 1);
     int next = 0; /* of fresh, sorted */
@@ -597,7 +615,19 @@ rg_status rg_baseline_update(rg_arena *arena, const char *path, const char *old_
         rg_lines lines;
         RG_TRY(rg_baseline_load(arena, path, &old, err));
         RG_TRY(rg_lines_of(arena, old_text, old_length, &lines, err));
-        RG_TRY(rg_update_old(&o, arena, old, &lines, sorted, count, changed, added, err));
+        int replaced = 0;
+        for (int i = 0; i < old->count; i++)
+            for (int k = 0; k < count; k++)
+                replaced += rg_base_compare(sorted[k], &old->entries[i]) == 0;
+        if (replaced < old->count && atoi(old->driver) != atoi(fresh->driver) && old->driver[0] &&
+            fresh->driver[0])
+            return rg_fail(
+                err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
+                "the baseline is of driver '%s', the run of '%s'; update all its kernels at "
+                "once, or keep a baseline for each",
+                old->driver, fresh->driver);
+        RG_TRY(rg_update_old(&o, arena, old, &lines, sorted, count,
+                             replaced == old->count ? fresh : NULL, changed, added, err));
     }
     if (o.failed)
         return rg_fail(err, RG_ERR_LIMIT, (rg_pos){path, 0, 0}, "the baseline is too large");

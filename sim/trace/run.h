@@ -41,6 +41,7 @@ typedef struct rg_run_entry {
     double registers, spill_bytes, shared_bytes, blocks_per_sm;
     double rank_count;     /* collectives */
     const char *throttled; /* why the clock was held down, NULL when not known to be */
+    bool left_out;         /* unusable because the tool chose not to run it */
     const char *unusable;  /* why there is no number, NULL when there is one */
     const char *wrong;     /* the tool's own check of the result failed: its words */
 } rg_run_entry;

@@ -118,6 +118,7 @@ static rg_status rg_gbench_row(rg_reader *r, rg_node *row, rg_err *err)
         if (why[0] == '\0')
             why = rg_json_text(row, "skip_message");
         e->unusable = why[0] != '\0' ? why : "the benchmark reported an error";
+        e->left_out = rg_text_same(rg_json_text(row, "skipped"), "true");
         return RG_OK;
     }
     const double raw = rg_json_number(row, "real_time"), seconds = raw * factor;

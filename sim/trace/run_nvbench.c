@@ -204,6 +204,7 @@ static rg_status rg_nvbench_state(rg_reader *r, const char *bench, rg_node *stat
     if (rg_text_same(rg_json_text(state, "is_skipped"), "true")) {
         const char *why = rg_json_text(state, "skip_reason");
         e->unusable = why[0] != '\0' ? why : "skipped";
+        e->left_out = true;
         return RG_OK;
     }
     rg_nvbench_summaries(state, e);

@@ -178,6 +178,7 @@ static rg_status rg_probe_not_run(rg_reader *r, rg_node *kernel, rg_err *err)
     const int before = r->run->count;
     RG_TRY(rg_reader_entry(r, rg_json_text(kernel, "name"), problem, rg_json_text(kernel, "dtype"),
                            kernel->pos, &e, err));
+    e->left_out = r->run->count > before;
     if (r->run->count > before)
         e->unusable = reason[0] != '\0' ? reason : "not run";
     return RG_OK;

@@ -385,6 +385,38 @@ static void update_keeps_limits_notes_comments_and_what_is_not_named(void **stat
     assert_true(strstr(more, "kernel: \"a\"") < strstr(more, "kernel: b"));
 }
 
+static void an_update_of_all_renews_the_head_and_one_of_some_may_not(void **state)
+{
+    (void)state;
+    const char *before = ", \"device\": {\"name\": \"x\", \"driver\": \"570.1\"}";
+    const char *after = ", \"device\": {\"name\": \"x\", \"driver\": \"580.2\"}";
+    const char *text = updated(NULL, record(before, "", 100, 12), NULL);
+    assert_non_null(strstr(text, "driver: \"570.1\"\n"));
+    const char *renewed = updated(text, record(after, "", 100, 12), NULL);
+    assert_non_null(strstr(renewed, "driver: \"580.2\"\n"));
+    assert_null(strstr(renewed, "570.1"));
+    rg_baseline *fresh;
+    char *out;
+    int changed, added;
+    const char *old = rg_arena_printf(arena, NULL, "%s  - kernel: z\n    median: 1 us\n", text);
+    const char *path = temporary(".yaml", old);
+    assert_ok(rg_baseline_of_run(arena, run_of(record(after, "", 100, 12)), "", &fresh, &err));
+    assert_int_equal(rg_baseline_update(arena, path, old, strlen(old), fresh, every, NULL, &out,
+                                        &changed, &added, &err),
+                     RG_ERR_INPUT);
+}
+
+static void a_kernel_without_a_valid_sample_is_no_success(void **state)
+{
+    (void)state;
+    const char *base = "kernel,time_us\na,1\na,1.01\n",
+               *run = "kernel,time_us\na,1\na,1.01\nb,nan\n";
+    rg_guard_result r = judge_with(base, run, (rg_guard_options){0});
+    assert_int_equal(rg_guard_exit(&r, false), 4);
+    r = judge_with("kernel,time_us\na,1\nb,2\n", run, (rg_guard_options){0});
+    assert_int_equal(r.counts[RG_MISSING], 1);
+}
+
 static void baselines_refuse_mistakes_with_their_line(void **state)
 {
     (void)state;
@@ -538,6 +570,8 @@ int main(void)
         T(patterns),
         T(baseline_reads_back_what_it_says),
         T(update_keeps_limits_notes_comments_and_what_is_not_named),
+        T(an_update_of_all_renews_the_head_and_one_of_some_may_not),
+        T(a_kernel_without_a_valid_sample_is_no_success),
         T(baselines_refuse_mistakes_with_their_line),
         T(twelve_steps_of_one_per_cent_are_a_drift),
         T(a_steady_history_has_neither_drift_nor_steps),
