@@ -3,8 +3,7 @@
  * Reads core, trace/req.h. Free blocks wait in one queue: taken from its head, which forgets what
  * the block held; given back at its tail in reverse order, so the tail of a sequence is reused
  * first. Only full blocks have a name, a hash of their parent's name and their text. Block 0 is
- * reserved. Source: vLLM v1, core/block_pool.py and core/kv_cache_manager.py, as summarised in the
- * rules of this simulator's documentation.
+ * reserved. Source: vLLM v1, core/block_pool.py and core/kv_cache_manager.py.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_SERVE_KV_H

@@ -1,0 +1,171 @@
+/* serve/pools.c: which replica a request goes to, and prefill and decode pools with KV between
+ * them.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/fleet.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- routing */
+
+bool rg_replica_serves(const rg_replica *r)
+{
+    return !r->dead && !r->draining;
+}
+
+static int64_t cached_tokens(rg_replica *r, const rg_live *live)
+{
+    rg_kv_seq seq;
+    int32_t unused;
+    rg_kv_open(&r->pool, &seq, live->n + 1);
+    seq.segments = live->segments;
+    seq.segment_count = live->request.segment_count;
+    seq.tail_id = 1;
+    seq.shareable = live->request.segment_count > 0;
+    const int64_t hits = rg_kv_lookup(&r->pool, &seq, live->n - 1, &unused);
+    rg_kv_close(&r->pool, &seq);
+    return hits * r->pool.block_tokens;
+}
+
+static rg_replica *least_loaded(rg_fleet *f, int from, int to)
+{
+    rg_replica *best = NULL;
+    for (int i = from; i < to; i++) {
+        rg_replica *r = f->replicas[i];
+        if (rg_replica_serves(r) && (!best || r->load_tokens < best->load_tokens))
+            best = r;
+    }
+    return best;
+}
+
+static rg_replica *round_robin(rg_fleet *f, int from, int to, int64_t *turn)
+{
+    for (int tries = 0; tries < to - from; tries++) {
+        rg_replica *r = f->replicas[from + (int)((*turn)++ % (to - from))];
+        if (rg_replica_serves(r))
+            return r;
+    }
+    return NULL;
+}
+
+rg_replica *rg_fleet_route(rg_fleet *f, const rg_live *live, int from, int to, int64_t *turn)
+{
+    switch (f->deployment->router) {
+    case RG_ROUTE_LEAST_LOADED:
+        return least_loaded(f, from, to);
+    case RG_ROUTE_PREFIX: {
+        rg_replica *best = NULL;
+        int64_t most = -1;
+        for (int i = from; i < to; i++) {
+            rg_replica *r = f->replicas[i];
+            if (!rg_replica_serves(r))
+                continue;
+            const int64_t cached = cached_tokens(r, live);
+            if (!best || cached > most || (cached == most && r->load_tokens < best->load_tokens)) {
+                best = r;
+                most = cached;
+            }
+        }
+        return best;
+    }
+    case RG_ROUTE_SESSION:
+        if (live->request.session >= 0) {
+            uint64_t x = (uint64_t)live->request.session;
+            rg_replica *r = f->replicas[from + (int)(rg_rng_splitmix(&x) % (uint64_t)(to - from))];
+            if (rg_replica_serves(r))
+                return r;
+        }
+        return least_loaded(f, from, to);
+    case RG_ROUTE_ROUND_ROBIN:
+        break;
+    }
+    return round_robin(f, from, to, turn);
+}
+
+/* ---- disaggregation */
+
+static double kv_bytes(const rg_replica *r, int64_t tokens)
+{
+    return r->rules->kv_bytes_per_token * (double)rg_kv_resident(&r->rules->rule, tokens);
+}
+
+void rg_fleet_prefilled(rg_fleet *f, rg_replica *r, rg_live *live, double time_s)
+{
+    /* The blocks stay on the prefill side, under a stand-in, until the KV has been sent. */
+    rg_live *holder = rg_fleet_new_live(f);
+    if (!holder)
+        return;
+    holder->kv = live->kv;
+    holder->c = live->c;
+    holder->n = live->n;
+    holder->source = r->number;
+    holder->ready_s = INFINITY;
+    r->sending++;
+    live->o = (int32_t)live->request.output_tokens;
+    live->finished = false;
+    live->state = RG_LIVE_REMOTE;
+    live->source = r->number;
+    live->c = 0;
+    live->ready_s = -1;
+    live->arrived = false;
+    live->swapped = 0;
+    live->room = 0;
+    live->holder = holder;
+    holder->link = f->sending;
+    f->sending = holder;
+    rg_replica *to = rg_fleet_route(f, live, f->first_decode, f->count, &f->turn);
+    rg_fleet_open_sequence(f, to, live);
+    rg_replica_arrive(to, live, time_s);
+}
+
+double rg_fleet_send(rg_fleet *f, rg_replica *r, rg_live *live, double time_s)
+{
+    const rg_deployment *d = f->deployment;
+    const double bytes = kv_bytes(r, live->n);
+    double wire = bytes / d->transfer_bytes_per_s;
+    double *link_free = &f->link_free_s[live->source];
+    double start = time_s > *link_free ? time_s : *link_free;
+    if (d->transfer_overlap && d->layers > 1) {
+        /* Layers left while later ones were computed; what the prefill did not cover remains, the
+         * last layer at least. */
+        const double covered = live->first_token_s - live->last_chunk_s;
+        const double rest = wire - covered;
+        wire = rest > wire / (double)d->layers ? rest : wire / (double)d->layers;
+    }
+    const double ready = start + wire + d->transfer_latency_s;
+    *link_free = start + wire;
+    rg_live *holder = live->holder;
+    holder->ready_s = ready;
+    live->holder = NULL;
+    f->out->transfers++;
+    f->out->transfer_bytes += bytes;
+    f->out->transfer_wait_s += ready - live->first_token_s;
+    return ready;
+}
+
+double rg_fleet_next_sent(const rg_fleet *f)
+{
+    double next = INFINITY;
+    for (const rg_live *h = f->sending; h; h = h->link)
+        next = h->ready_s < next ? h->ready_s : next;
+    return next;
+}
+
+void rg_fleet_free_sent(rg_fleet *f, double time_s)
+{
+    for (rg_live **at = &f->sending; *at;) {
+        rg_live *h = *at;
+        if (h->ready_s > time_s) {
+            at = &h->link;
+            continue;
+        }
+        *at = h->link;
+        rg_replica *r = f->replicas[h->source];
+        rg_replica_release(r, h);
+        r->sending--;
+        if (r->in_flight == 0 && r->waiting.count > 0 && time_s < r->boundary_s)
+            r->boundary_s = time_s;
+        rg_fleet_drop_live(f, r, h);
+    }
+}
