@@ -53,9 +53,7 @@ struct rg_bench {
     int per_launch;    /* operations in one launch call (loops inside a kernel), usually 1 */
     rg_gpu_kernel kernels[RG_BENCH_KERNELS];
     int kernel_count;
-    bool no_graph; /* cannot be captured */
-    bool own_time; /* launch() returns the time by itself through own_us */
-    double own_us;
+    bool no_graph;     /* cannot be captured */
     const char *label; /* what must be said beside the figure; NULL for nothing */
     rg_status (*launch)(rg_gpu *gpu, rg_bench *bench, int set, rg_err *err);
     void (*release)(rg_bench *bench); /* NULL: nothing beyond device buffers */

@@ -22,6 +22,9 @@ rg_status rg_session_open(rg_arena *arena, rg_session *session, const rg_probe_o
     RG_TRY(rg_cuda_open(&session->cuda, options->cuda_lib, err));
     RG_TRY(rg_gpu_open(&session->gpu, &session->cuda, options->device, err));
     session->emulated = session->cuda.emulated;
+    if (session->emulated)
+        fputs("ridge-probe: CPU emulation: results are checked, times say nothing of any GPU\n",
+              stderr);
     rg_nvml_open(&session->nvml, options->cuda_lib, session->gpu.figures.pci);
     if (options->counters == RG_SET_COUNT)
         snprintf(session->cupti_reason, sizeof session->cupti_reason, "not asked for");
@@ -123,15 +126,14 @@ static rg_status run_problem(rg_arena *arena, rg_session *session, const rg_prob
     RG_TRY(family->prepare(arena, &session->gpu, problem, !options->warm, &bench, err));
     RG_TRY(
         rg_measure(arena, &session->gpu, &session->nvml, &bench, &options->measure, &timing, err));
-    if (session->cupti && !bench.own_time) {
+    if (session->cupti) {
         const char *path = NULL;
         RG_TRY(image_path(arena, options, problem, index, &path, err));
         rg_cupti_activity(session->cupti, arena, &session->gpu, &bench, 20, &activity);
         rg_cupti_count(session->cupti, arena, &session->gpu, &bench,
                        (rg_metric_set)options->counters, problem->dtype, path, &counters);
     } else {
-        snprintf(counters.reason, sizeof counters.reason, "%s",
-                 session->cupti ? "timed by itself" : session->cupti_reason);
+        snprintf(counters.reason, sizeof counters.reason, "%s", session->cupti_reason);
         snprintf(activity.reason, sizeof activity.reason, "%s", counters.reason);
     }
     rg_record_kernel(record, &session->gpu, problem, &bench, &timing, !options->warm, &counters,

@@ -204,9 +204,11 @@ static rg_status choose_best(rg_gpu *gpu, gemm_state *state, rg_err *err)
 static rg_status prepare(rg_arena *arena, rg_gpu *gpu, const rg_problem *problem, bool cold,
                          rg_bench *out, rg_err *err)
 {
-    gemm_state *state = RG_NEW(arena, gemm_state, 1, err);
-    if (!state)
+    /* tensor maps want 128 bytes of alignment, an arena gives 16 */
+    unsigned char *memory = RG_NEW(arena, unsigned char, sizeof(gemm_state) + 128, err);
+    if (!memory)
         return RG_ERR_LIMIT;
+    gemm_state *state = (gemm_state *)(memory + (128 - (uintptr_t)memory % 128));
     gemm_plan *plan = &state->plan;
     make_plan(gpu, problem, plan);
     const size_t x_bytes = (size_t)plan->m * (size_t)plan->k * (size_t)plan->element_bytes;

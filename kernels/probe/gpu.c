@@ -58,6 +58,24 @@ static rg_status read_figures(rg_gpu *gpu, rg_err *err)
     return RG_OK;
 }
 
+/** Load one image; an optional one may have no code for this GPU. */
+static rg_status load_module(rg_gpu *gpu, const rg_embedded_image *image, rg_err *err)
+{
+    const rg_cu_result loaded =
+        gpu->cuda->cuModuleLoadData(&gpu->modules[gpu->module_count], image->image);
+    if (loaded == RG_CU_NO_BINARY_FOR_GPU && image->optional)
+        return RG_OK;
+    if (loaded == RG_CU_NO_BINARY_FOR_GPU)
+        return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE,
+                       "kernels '%s' have no code for this GPU (sm_%d%d); ridge-probe needs Ampere "
+                       "(sm_80) or later, and may have to be built with CUDA_TARGETS=sm_%d%d",
+                       image->name, gpu->figures.major, gpu->figures.minor, gpu->figures.major,
+                       gpu->figures.minor);
+    RG_TRY(rg_cuda_check(gpu->cuda, loaded, "cuModuleLoadData", err));
+    gpu->module_count++;
+    return RG_OK;
+}
+
 rg_status rg_gpu_open(rg_gpu *gpu, const rg_cuda *cuda, int index, rg_err *err)
 {
     memset(gpu, 0, sizeof *gpu);
@@ -82,24 +100,11 @@ rg_status rg_gpu_open(rg_gpu *gpu, const rg_cuda *cuda, int index, rg_err *err)
         return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE,
                        "this ridge-probe was built without kernels; build it again where nvcc is "
                        "(make CUDA=/usr/local/cuda)");
-    for (int i = 0; i < rg_embedded_count; i++) {
-        const rg_cu_result loaded =
-            cuda->cuModuleLoadData(&gpu->modules[gpu->module_count], rg_embedded[i].image);
-        if (loaded == RG_CU_NO_BINARY_FOR_GPU && rg_embedded[i].optional)
-            continue;
-        if (loaded == RG_CU_NO_BINARY_FOR_GPU)
-            return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE,
-                           "kernels '%s' have no code for this GPU (sm_%d%d); ridge-probe needs "
-                           "Ampere (sm_80) or later, and may have to be built with "
-                           "CUDA_TARGETS=sm_%d%d",
-                           rg_embedded[i].name, gpu->figures.major, gpu->figures.minor,
-                           gpu->figures.major, gpu->figures.minor);
-        RG_TRY(rg_cuda_check(cuda, loaded, "cuModuleLoadData", err));
-        gpu->module_count++;
-    }
+    for (int i = 0; i < rg_embedded_count; i++)
+        RG_TRY(load_module(gpu, &rg_embedded[i], err));
     if (gpu->module_count == 0) { /* an emulated driver knows its kernels by name */
-        RG_CU(cuda, cuModuleLoadData, (&gpu->modules[0], NULL), err);
-        gpu->module_count = 1;
+        const rg_embedded_image none = {"of the emulation", NULL, false};
+        RG_TRY(load_module(gpu, &none, err));
     }
     return RG_OK;
 }

@@ -66,8 +66,6 @@ static rg_status sample(meter *m, double *us, double *mhz, rg_err *err)
     float ms = 0;
     RG_CU(cuda, cuEventElapsedTime, (&ms, m->start, m->stop), err);
     *us = 1e3 * (double)ms / m->launches / m->bench->per_launch;
-    if (m->bench->own_time)
-        *us = m->bench->own_us;
     const bool same = stamps[0].sm == stamps[1].sm && stamps[1].ns > stamps[0].ns;
     *mhz = same ? 1e3 * (double)(stamps[1].cycles - stamps[0].cycles) /
                       (double)(stamps[1].ns - stamps[0].ns)
@@ -148,8 +146,8 @@ static rg_status run(rg_arena *arena, meter *m, const rg_nvml *nvml,
     RG_TRY(sample(m, &us, &mhz, err));
     const double wanted = ceil(options->least_us / fmax(us * m->bench->per_launch, 0.5));
     const double rounds = fmax(1, ceil(fmin(wanted, 2000) / m->bench->sets));
-    m->launches = m->bench->own_time ? 1 : (int)rounds * m->bench->sets;
-    if (!m->bench->no_graph && !m->bench->own_time) {
+    m->launches = (int)rounds * m->bench->sets;
+    if (!m->bench->no_graph) {
         RG_TRY(capture(m, err));
         out->graph = true;
     }

@@ -5,4 +5,5 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 build=${1:-build}
-"$build/ridge-probe" check --cuda-lib "$build/kernels/emu"
+# eight devices, so that ranks on several GPUs are run as well
+RIDGE_EMU_DEVICES=8 "$build/ridge-probe" check --cuda-lib "$build/kernels/emu"
