@@ -106,7 +106,7 @@ static void add_layers(const rg_model *m, const rg_show_kv *kv, rg_form form, rg
         int64_t count = 0;
         bool seen = false;
         for (int64_t j = 0; j < m->layer_count && !each; j++) {
-            const bool equal = rg_layer_equal(&m->layers[i], &m->layers[j]);
+            const bool equal = m->layers[i].same_as == m->layers[j].same_as;
             seen = seen || (equal && j < i);
             count += equal;
         }

@@ -207,6 +207,16 @@ static const char *contradiction(const rg_layer *l)
     return NULL;
 }
 
+static void find_equal(rg_model *m)
+{
+    for (int64_t i = 0; i < m->layer_count; i++) {
+        m->layers[i].same_as = i;
+        for (int64_t j = i - 1; j >= 0 && m->layers[i].same_as == i; j--)
+            if (rg_layer_equal(&m->layers[m->layers[j].same_as], &m->layers[i]))
+                m->layers[i].same_as = m->layers[j].same_as;
+    }
+}
+
 rg_status rg_model_count(rg_model *m, rg_err *err)
 {
     double total = 0;
@@ -250,6 +260,7 @@ rg_status rg_model_count(rg_model *m, rg_err *err)
     const int64_t rest = m->embedding_params + m->head_params + m->other_params;
     m->parameters_total = sum + rest;
     m->parameters_active = used + rest;
+    find_equal(m);
     m->active_convention = "all parameters but those of routed experts that a token does not "
                            "choose; input embedding and LM head counted";
     return RG_OK;

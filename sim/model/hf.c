@@ -302,11 +302,12 @@ static rg_status read_rope(rg_hf *hf, rg_err *err)
         rg_node *rope = rg_hf_find(hf, "rope_parameters");
         if (node == NULL && rope != NULL && rope->kind == RG_NODE_MAP)
             node = rg_hf_find_in(rope, "partial_rotary_factor");
-        if (node != NULL)
+        if (node != NULL) {
             RG_TRY(rg_node_real(node, false, &share, err));
-        if (!(share >= 0 && share <= 1))
-            return rg_fail(err, RG_ERR_INPUT, node->pos, "rotary share '%s' is not between 0 and 1",
-                           node->text);
+            if (!(share >= 0 && share <= 1))
+                return rg_fail(err, RG_ERR_INPUT, node->pos,
+                               "rotary share '%s' is not between 0 and 1", node->text);
+        }
         rotary = (int64_t)(share * (double)l->head_dim);
     }
     l->rope_dim = rotary < l->head_dim ? rotary : l->head_dim;

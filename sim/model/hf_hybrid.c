@@ -194,7 +194,7 @@ rg_status rg_hf_granite_layers(rg_hf *hf, rg_err *err)
 }
 
 /* One layer is a mixer or an FFN, by letter: M Mamba-2, * attention, - dense, E experts. */
-static rg_status nemotron_h_layer(rg_hf *hf, char kind, const rg_node *at, const rg_layer *mamba,
+static rg_status nemotron_h_layer(rg_hf *hf, char kind, rg_pos at, const rg_layer *mamba,
                                   rg_layer *l, rg_err *err)
 {
     *l = hf->base;
@@ -214,10 +214,9 @@ static rg_status nemotron_h_layer(rg_hf *hf, char kind, const rg_node *at, const
         rg_hf_copy_ffn(l, &hf->expert);
         return hf->expert.experts > 0
                    ? RG_OK
-                   : rg_fail(err, RG_ERR_INPUT, at->pos, "expert layers but no n_routed_experts");
+                   : rg_fail(err, RG_ERR_INPUT, at, "expert layers but no n_routed_experts");
     default:
-        return rg_fail(err, RG_ERR_MODEL, at->pos, "layer kind '%c' is not one of M, *, -, E",
-                       kind);
+        return rg_fail(err, RG_ERR_MODEL, at, "layer kind '%c' is not one of M, *, -, E", kind);
     }
 }
 
@@ -249,13 +248,13 @@ rg_status rg_hf_nemotron_h_layers(rg_hf *hf, rg_err *err)
     const rg_node *item = list != NULL ? list->first : NULL;
     for (int64_t i = 0; i < m->layer_count; i++) {
         char kind = letters != NULL ? letters[i] : '?';
+        const rg_pos at = item != NULL ? item->pos : pattern != NULL ? pattern->pos : rg_hf_pos(hf);
         if (item != NULL) {
             const char *name;
             RG_TRY(rg_node_text(item, &name, err));
             kind = block_letter(name);
         }
-        RG_TRY(
-            nemotron_h_layer(hf, kind, item != NULL ? item : pattern, &mamba, &m->layers[i], err));
+        RG_TRY(nemotron_h_layer(hf, kind, at, &mamba, &m->layers[i], err));
         item = item != NULL ? item->next : NULL;
     }
     return RG_OK;

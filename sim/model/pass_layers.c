@@ -468,13 +468,13 @@ void rg_templates_emit(const rg_model *m, const rg_formats *f, const rg_shard *s
     for (int64_t i = 0; i < b.split.count; i++) {
         bool seen = false; /* an equal layer before has counted this one */
         for (int64_t j = i; j-- > 0 && !seen;)
-            seen = rg_layer_equal(&layers[j], &layers[i]);
+            seen = layers[j].same_as == layers[i].same_as;
         if (seen)
             continue;
         b.layer = &layers[i];
         b.count = 0;
         for (int64_t j = i; j < b.split.count; j++)
-            b.count += rg_layer_equal(&layers[j], &layers[i]);
+            b.count += layers[j].same_as == layers[i].same_as;
         layer_ops(&b);
         layer_vectors(&b);
     }

@@ -83,6 +83,7 @@ typedef struct rg_layer {
     /* filled by rg_model_count: */
     int64_t mixer_params, ffn_params, norm_params;
     int64_t ffn_active_params;
+    int64_t same_as; /* index of the first layer that is equal to this one */
 } rg_layer;
 
 typedef struct rg_model {
@@ -134,7 +135,8 @@ rg_status rg_model_read(rg_arena *arena, rg_node *root, rg_model **out, rg_err *
 /** The model as YAML, layers grouped into kinds and an order; rg_model_read gives it back. */
 rg_status rg_model_write(rg_arena *arena, const rg_model *model, char **out, rg_err *err);
 
-/** Fill the counts of all layers and of the model. Errors: RG_ERR_MODEL on overflow. */
+/** Fill the counts of all layers and of the model, and which layers are equal. Errors: RG_ERR_MODEL
+ * on overflow. */
 rg_status rg_model_count(rg_model *model, rg_err *err);
 /** Parameters used for one token, leaving out the input embedding (a lookup), where it is a matrix
  * of its own; parameters_active counts it. */

@@ -471,7 +471,7 @@ static bool same_stage(const rg_model *model, const rg_shard *a, const rg_shard 
     if (a->layer_count != b->layer_count || a->embedding != b->embedding || a->head != b->head)
         return false;
     for (int64_t i = 0; i < a->layer_count; i++)
-        if (!rg_layer_equal(&model->layers[a->first_layer + i], &model->layers[b->first_layer + i]))
+        if (model->layers[a->first_layer + i].same_as != model->layers[b->first_layer + i].same_as)
             return false;
     return true;
 }
