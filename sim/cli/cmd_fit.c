@@ -21,6 +21,7 @@ static const rg_option options[] = {
      .fallback = "random:0.7",
      .help = "rows to fit: random, random:SHARE, regime:m<=256/m>1024"},
     {.name = "few", .argument = "N", .help = "fit the N most informative shapes only; lists them"},
+    {.name = "choose", .help = "with --few: list the shapes to time, fit nothing"},
     {.name = "group", .argument = "NAME", .help = "fit this group only", .repeatable = true},
     {.name = "hold", .argument = "NAME", .help = "leave a constant as it is", .repeatable = true},
     {.name = "prior", .help = "let priors stand where the rows identify nothing"},
@@ -170,6 +171,10 @@ static rg_status read_options(rg_arena *arena, const rg_args *args, rg_calibrati
         RG_TRY(rg_arg_int(args, "few", 4, 100000, &few, err));
     RG_TRY(rg_arg_int(args, "rows", 50, 10000000, &rows, err));
     out->few = (int)few;
+    out->choose_only = rg_arg_flag(args, "choose");
+    if (out->choose_only && few == 0)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "option --choose needs --few N, the number of shapes");
     out->most_rows = (size_t)rows;
     return RG_OK;
 }
@@ -208,11 +213,13 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     RG_TRY(rg_report_input(report, "hardware", accel->path, err));
     RG_TRY(rg_report_input(report, "measured", path, err));
     rg_report_setting(report, "split", rg_arg_text(args, "split"));
-    add_errors(report, fitted, count);
-    add_constants(report, fitted, count);
+    if (!chosen.choose_only) {
+        add_errors(report, fitted, count);
+        add_constants(report, fitted, count);
+    }
     add_chosen(report, &measured, fitted, count);
     add_skipped(report, &measured);
-    if (rg_arg_flag(args, "write") || rg_arg_given(args, "into")) {
+    if (!chosen.choose_only && (rg_arg_flag(args, "write") || rg_arg_given(args, "into"))) {
         char digest[65];
         RG_TRY(rg_file_sha256(path, digest, err));
         const char *slash = strrchr(path, '/');
@@ -242,7 +249,9 @@ const rg_command rg_cmd_fit = {
         "before anything is fitted; errors are given for both parts. A constant that the rows "
         "cannot identify is refused by name; one that ends at a bound is named.\n\n"
         "With --few N, ridge picks the N shapes that determine the constants best (D-optimal on "
-        "the sensitivities) and lists them, so that they can be timed on a new device.",
+        "the sensitivities) and lists them, so that they can be timed on a new device; with "
+        "--choose it "
+        "only lists them, from any table of candidate shapes.",
     .examples = "ridge fit --hw h200-sxm --measured gemm.csv --write\n"
                 "ridge fit --hw a100-sxm-80gb --constants h200-sxm --few 50 --measured gemm.csv\n"
                 "ridge fit --hw h200-sxm --measured gemm.csv --split 'regime:m<=256/m>1024'",

@@ -180,6 +180,11 @@ static rg_status choose_few(rg_arena *arena, fitting *f, const rg_lsq_problem *p
     if (!scratch || !jacobian || !chosen || !out->chosen)
         return RG_ERR_LIMIT;
     rg_lsq_jacobian(problem, start, scratch, jacobian);
+    /* Repeats that L2 serves say little about the operators of a pass, which come cold. */
+    for (size_t i = 0; i < f->count; i++)
+        if (f->rows[i]->residency && strcmp(f->rows[i]->residency, "l2") == 0)
+            memset(jacobian + i * (size_t)problem->parameters, 0,
+                   (size_t)problem->parameters * sizeof *jacobian);
     RG_TRY(rg_lsq_choose(arena, jacobian, f->count, problem->parameters, NULL, few, chosen, err));
     for (int i = 0; i < few; i++)
         out->chosen[i] = f->rows[chosen[i]];
@@ -271,6 +276,8 @@ static rg_status fit_group(rg_arena *arena, fitting *f, const rg_measured_row **
                        rg_predict_group_name(f->group));
     if (options->few > 0)
         RG_TRY(choose_few(arena, f, &problem, options->few, out, err));
+    if (options->choose_only)
+        return RG_OK;
     problem.rows = f->count;
     rg_lsq_result result;
     RG_TRY(rg_lsq_fit(arena, &problem, &result, err));

@@ -30,6 +30,7 @@ typedef struct rg_calibration_options {
     const char *const *hold;   /* constants to leave alone, by name; NULL-terminated */
     bool lean_on_prior; /* keep at its prior what the rows cannot identify, instead of refusing */
     int few;            /* 0, or so many shapes chosen as the most informative of the fitted ones */
+    bool choose_only;   /* with few: name the shapes, fit nothing; times are not looked at */
     size_t most_rows;   /* 0, or so many rows at most in a fit, drawn by hash */
 } rg_calibration_options;
 
@@ -47,7 +48,7 @@ typedef struct rg_calibration {
     rg_lsq_parameter parameter[RG_LSQ_MAX_PARAMETERS];
     rg_lsq_estimate estimate[RG_LSQ_MAX_PARAMETERS];
     bool held[RG_LSQ_MAX_PARAMETERS]; /* not fitted: no row depends on it, or held by the caller */
-    double scale; /* robust deviation of the log errors */
+    double scale;                     /* robust deviation of the log errors */
     size_t fitted_rows, tested_rows;
     rg_error_summary fitted, tested; /* rows served from L2 left out; count 0: no such rows */
     rg_class_errors classes[RG_MOST_CLASSES]; /* of the tested rows */

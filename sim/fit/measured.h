@@ -57,7 +57,7 @@ typedef struct rg_measured_row {
     const char *residency;       /* "dram", "l2" or "any" */
     rg_attention_library library;
     uint64_t shape_hash; /* of the columns that make the shape */
-    double seconds; /* measured */
+    double seconds;      /* measured */
     rg_skip skip;
     int line;
     const char **fields; /* [columns], texts of the row */
