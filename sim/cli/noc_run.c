@@ -308,7 +308,8 @@ static rg_status place_routers(rg_arena *arena, const rg_noc_graph *g, double *x
     if (cube) {
         const int rows = g->dims > 1 ? g->extent[1] : 1;
         for (int r = 0; r < g->routers; r++) {
-            x[r] = r % per_row + r / (per_row * rows) * (per_row + 1);
+            const int plane = r / (per_row * rows);
+            x[r] = r % per_row + plane * (per_row + 1);
             y[r] = r / per_row % rows;
         }
         return RG_OK;

@@ -152,12 +152,12 @@ typedef struct sums {
     double least;
 } sums;
 
-static void add_packet(walker *w, int source, int node, int flits, double weight, sums *s)
+static void add_packet(walker *w, int from, int to, int flits, double weight, sums *s)
 {
     if (weight == 0.0 || flits == 0)
         return;
-    const int hops = follow(w, source, node);
-    const double latency = lone_packet(w, source, hops, flits);
+    const int hops = follow(w, from, to);
+    const double latency = lone_packet(w, from, hops, flits);
     s->packets += weight;
     s->latency += weight * latency;
     s->hops += weight * hops;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "noc/graph.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +412,7 @@ static int32_t spread_parallel(const rg_noc_graph *graph, int output, int node)
     int count = 0;
     for (int o = graph->out_first[r]; o < graph->out_first[r + 1]; o++)
         count += graph->out_channel[o].to_router == to;
+    assert(count > 0); /* the output itself is one */
     int pick = node % count;
     for (int o = graph->out_first[r]; o < graph->out_first[r + 1]; o++)
         if (graph->out_channel[o].to_router == to && pick-- == 0)
