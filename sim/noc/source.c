@@ -1,6 +1,5 @@
 /* noc/source.c: what enters the network and what leaves it: drawn packets, replies, traces. */
 // SPDX-License-Identifier: Apache-2.0
-#include <math.h>
 #include <string.h>
 
 #include "noc/state.h"
@@ -34,12 +33,58 @@ static void activate(rg_noc_sim *s, uint32_t node)
     bit_set_add(&s->active, node);
 }
 
+static const double ln2 = 0.693147180559945309417;
+
+/* ln(1 - p) for 0 < p <= 1/2 by the series of 2 atanh; |t| is at most 1/3, so 20 terms are plenty.
+ */
+static double log_below_one(double p)
+{
+    const double t = -p / (2.0 - p);
+    double sum = 0.0;
+    for (int i = 39; i >= 1; i -= 2)
+        sum = sum * t * t + 1.0 / i;
+    return 2.0 * t * sum;
+}
+
+/* ln(1 - p) for 0 < p < 1. */
+static double log_one_minus(double p)
+{
+    double rest = 1.0 - p;
+    int halvings = 0;
+    if (p <= 0.5)
+        return log_below_one(p);
+    for (; rest < 0.5; rest *= 2.0)
+        halvings++;
+    return log_below_one(1.0 - rest) - halvings * ln2;
+}
+
+static void fill_logs(log_table *t)
+{
+    for (int i = 0; i < LOG_STEPS; i++) {
+        t->inverse[i] = 1.0 / (1.0 + (i + 0.5) / LOG_STEPS);
+        t->logarithm[i] = -log_below_one(1.0 - t->inverse[i]);
+    }
+}
+
+/* ln(x / 2^53) for 1 <= x <= 2^53: x = m 2^e, m from the table, the rest by its series. */
+static double log_of_fraction(const log_table *t, uint64_t x)
+{
+    const int e = 63 - __builtin_clzll(x);
+    const uint64_t fraction = x << (63 - e) << 1; /* of m, without its leading 1 */
+    const int step = (int)(fraction >> 57);
+    const double m = 1.0 + (double)(fraction >> 11) * 0x1.0p-53;
+    const double r = m * t->inverse[step] - 1.0; /* |r| < 2^-8 */
+    const double series =
+        r * (1.0 + r * (-1.0 / 2 + r * (1.0 / 3 + r * (-1.0 / 4 + r * (1.0 / 5 - r / 6)))));
+    return (e - 53) * ln2 + t->logarithm[step] + series;
+}
+
 /* Cycles until the next success of a Bernoulli trial per cycle: geometric, at least 1. */
 static uint64_t draw_gap(rg_noc_sim *s, const source *q)
 {
     if (q->gap_scale == 0.0)
         return 1;
-    const double gap = floor(log1p(-rg_rng_real(&s->rng)) * q->gap_scale);
+    const double gap = log_of_fraction(&s->logs, (rg_rng_next(&s->rng) >> 11) + 1) * q->gap_scale;
     return gap < 1e15 ? 1 + (uint64_t)gap : UINT64_MAX / 2;
 }
 
@@ -243,6 +288,7 @@ rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
 {
     const rg_noc_config *config = s->config;
     const uint32_t classes = (uint32_t)config->class_count;
+    fill_logs(&s->logs);
     for (uint32_t i = 0; i < CALENDAR; i++)
         s->calendar[i] = RG_NOC_NONE;
     for (uint32_t i = 0; i < s->nodes * classes; i++) {
@@ -264,7 +310,7 @@ rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
                 "node '%u' would send %g packets a cycle; a source can start at most one "
                 "a cycle",
                 i / classes, rate);
-        q->gap_scale = rate < 1.0 ? 1.0 / log1p(-rate) : 0.0;
+        q->gap_scale = rate < 1.0 ? 1.0 / log_one_minus(rate) : 0.0;
         q->birth = draw_gap(s, q) - 1;
         put_in_calendar(s, i);
     }

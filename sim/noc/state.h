@@ -131,6 +131,12 @@ typedef struct stream {
 enum { TALLY_EXACT = 2048, TALLY_STEPS = 128, TALLY_BUCKETS = TALLY_EXACT + 21 * TALLY_STEPS };
 enum { CALENDAR = 1024, BATCHES = 64 };
 
+/* Natural logarithm by table and series, in plain arithmetic, so that no libm decides a result. */
+enum { LOG_STEPS = 128 };
+typedef struct log_table {
+    double inverse[LOG_STEPS], logarithm[LOG_STEPS];
+} log_table;
+
 struct rg_noc_sim {
     const rg_noc_config *config;
     const rg_noc_graph *graph;
@@ -182,6 +188,7 @@ struct rg_noc_sim {
     uint8_t *last_class; /* [nodes] */
     uint32_t calendar[CALENDAR];
     rg_rng rng;
+    log_table logs;
 
     /* what is measured */
     bool counting, recording;
