@@ -119,7 +119,7 @@ static void report_utilisation(const estimate *e)
     rg_report_figure(r, "mfu_decode_ratio", "MFU of decoding", x->mfu_decode_ratio, RG_DIM_SHARE);
     rg_report_figure(r, "mbu_decode_ratio", "MBU of decoding", x->mbu_decode_ratio, RG_DIM_SHARE);
     if (x->energy_per_output_token.v > 0.0)
-        rg_report_figure(r, "energy_joules_per_output_token", "energy per output token, at TDP",
+        rg_report_figure(r, "energy_joules_per_output_token", "energy per output token, decoding",
                          x->energy_per_output_token.v, RG_DIM_JOULES);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step/estimate.h"
 
+#include "hw/power.h"
 #include "roofline/roofline.h"
 
 rg_pass rg_load_decode_pass(int64_t batch, double context_tokens)
@@ -54,9 +55,11 @@ static rg_status utilisation(const rg_accel *accel, const rg_formats *formats,
     out->mfu_prefill_ratio = out->prefill.flops.v / (out->prefill.total.v * peak.v * ranks);
     out->mfu_decode_ratio = out->decode.flops.v / (out->decode.total.v * peak.v * ranks);
     out->mbu_decode_ratio = out->decode.bytes.v / (out->decode.total.v * bandwidth.v);
-    if (accel->tdp.known)
-        out->energy_per_output_token =
-            RG_J(accel->tdp.value * ranks * out->decode.total.v / (double)batch);
+    if (!accel->tdp.known)
+        return RG_OK;
+    rg_watts each;
+    RG_TRY(rg_accel_power(accel, out->mfu_decode_ratio, out->mbu_decode_ratio, &each, err));
+    out->energy_per_output_token = RG_J(each.v * ranks * out->decode.total.v / (double)batch);
     return RG_OK;
 }
 
