@@ -48,6 +48,10 @@ typedef struct rg_side {
  */
 rg_status rg_side_of(rg_arena *arena, const rg_run_entry *entry, rg_side *out, rg_err *err);
 
+/** Raise a side's error and interval to what a level known no better than by 0.7 of range allows.
+ */
+void rg_side_unsettle(rg_side *side, double range);
+
 /** Integrated autocorrelation time of x in order of measurement, from the initial positive sequence
  * of the ranks' autocorrelations (Geyer, "Practical Markov chain Monte Carlo", Statistical Science
  * 7(4), 1992, section 3.3), ended where a pair falls under the noise of the estimate. It is not cut

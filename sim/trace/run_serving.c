@@ -79,8 +79,11 @@ rg_status rg_run_read_vllm(rg_reader *r, rg_node *root, rg_err *err)
     static const char *const statistics[] = {"median", "mean", "p90", "p95", "p99", NULL};
     for (const char *const *f = figures; *f != NULL; f++)
         for (const char *const *s = statistics; *s != NULL; s++) {
-            char key[48], name[48];
-            snprintf(key, sizeof key, "%s_%s_ms", *s, *f);
+            char name[48];
+            const char *key =
+                rg_arena_printf(r->arena, err, "%s_%s_ms", *s, *f); /* a map keeps it */
+            if (key == NULL)
+                return RG_ERR_LIMIT;
             snprintf(name, sizeof name, "%s %s", *f, *s);
             RG_TRY(rg_serving_time(r, name, problem, rg_json_number(root, key) * 1e-3, root->pos,
                                    err));
