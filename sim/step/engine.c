@@ -11,7 +11,8 @@
 /* Figures as the file gives them, before they go into rg_engine. */
 typedef struct engine_figures {
     rg_figure step_overhead, per_sequence, overlap, memory_utilisation, reserve, max_batched_tokens,
-        max_sequences, block_tokens, device_gap, launch, graph_kernel, quantise, attention_skew;
+        max_sequences, block_tokens, device_gap, launch, graph_kernel, quantise, attention_skew,
+        rank_wait;
 } engine_figures;
 
 static const rg_figure_key keys[] = {
@@ -24,6 +25,7 @@ static const rg_figure_key keys[] = {
     {"launch", RG_DIM_SECONDS, offsetof(engine_figures, launch),
      RG_FIGURE_REQUIRED | RG_FIGURE_ZERO},
     {"quantise", RG_DIM_SECONDS, offsetof(engine_figures, quantise), RG_FIGURE_OPTIONAL},
+    {"rank_wait", RG_DIM_SECONDS, offsetof(engine_figures, rank_wait), RG_FIGURE_OPTIONAL},
     {"attention_skew", RG_DIM_NONE, offsetof(engine_figures, attention_skew), RG_FIGURE_OPTIONAL},
     {"graph_kernel", RG_DIM_SECONDS, offsetof(engine_figures, graph_kernel),
      RG_FIGURE_REQUIRED | RG_FIGURE_ZERO},
@@ -60,6 +62,7 @@ static rg_status check(const engine_figures *f, rg_err *err)
     RG_TRY(within(&f->per_sequence, "per_sequence", 0, 1, err));
     RG_TRY(within(&f->device_gap, "device_gap", 0, 1, err));
     RG_TRY(within(&f->launch, "launch", 0, 1e-2, err));
+    RG_TRY(within(&f->rank_wait, "rank_wait", 0, 1e-3, err));
     RG_TRY(within(&f->attention_skew, "attention_skew", 0, 1, err));
     RG_TRY(within(&f->quantise, "quantise", 0, 1e-3, err));
     RG_TRY(within(&f->graph_kernel, "graph_kernel", 0, 1e-4, err));
@@ -120,6 +123,7 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     out->graph_kernel_s = f.graph_kernel.value;
     out->quantise_s = f.quantise.value;
     out->quantises = true;
+    out->rank_wait_s = f.rank_wait.value;
     out->attention_skew_ratio = f.attention_skew.value;
     out->overlap_ratio = f.overlap.value;
     out->memory_utilisation = f.memory_utilisation.value;

@@ -170,6 +170,13 @@ static rg_status op_time(const rg_step_context *x, const known_op *known, const 
 
 /* ---- a stage ---- */
 
+/** Ranks reach a collective at slightly different times, and all wait for the last: the expected
+ * largest of p delays grows about as the logarithm of p. */
+static double rank_wait(const rg_step_context *x, const comm *c)
+{
+    return x->options.ideal ? 0 : x->engine.rank_wait_s * log2((double)c->query.ranks);
+}
+
 static rg_status add_comms(const rg_step_context *x, const stage *s, const pass_size *size,
                            step_cost *sum, rg_err *err)
 {
@@ -178,7 +185,7 @@ static rg_status add_comms(const rg_step_context *x, const stage *s, const pass_
     for (int i = 0; i < count; i++) {
         rg_coll_result r;
         RG_TRY(rg_coll_time(x->coll, &list[i].query, &r, err));
-        sum->communication += r.time.v * (double)list[i].count;
+        sum->communication += (r.time.v + rank_wait(x, &list[i])) * (double)list[i].count;
     }
     return RG_OK;
 }
@@ -595,8 +602,9 @@ static rg_status add_comm_part(const rg_step_context *x, const comm *c, rg_step_
                            .message = c->query.bytes,
                            .ranks = c->query.ranks,
                            .algorithm = rg_coll_algorithm_name(r.algorithm)};
-    part->time.total = r.time;
-    part->time.fixed = r.latency;
+    const double wait = strcmp(c->name, "send to next stage") == 0 ? 0 : rank_wait(x, c);
+    part->time.total = RG_S(r.time.v + wait);
+    part->time.fixed = RG_S(r.latency.v + wait);
     part->time.bound = r.limit == RG_LIMIT_LATENCY ? RG_BOUND_FIXED : RG_BOUND_LINK;
     part->time.choice = part->algorithm;
     return RG_OK;

@@ -49,8 +49,9 @@ typedef struct rg_engine {
     const char *title, *path, *note;
     double device_gap_s;         /* device idle between two steps, even when host work is hidden */
     double attention_skew_ratio; /* of decode attention's time: what follows the longest sequence */
-    double launch_s;             /* host time to launch one kernel outside a graph */
-    double quantise_s; /* kernel that quantises a product's input; 0: the kernel before does it */
+    double rank_wait_s; /* at every collective, for the last of two ranks; x log2 of the ranks */
+    double launch_s;    /* host time to launch one kernel outside a graph */
+    double quantise_s;  /* kernel that quantises a product's input; 0: the kernel before does it */
     double graph_kernel_s;          /* taken off each kernel's start-up inside a graph */
     rg_coll_library collectives;    /* all-reduce kernels: the engine's own, or the library's */
     bool quantises;                 /* quantise_s holds in place of the kernel model's account */
