@@ -95,6 +95,8 @@ static const rg_option options[] = {
     {"attention-skew", 0, "X", NULL, "decode attention: 0 as the mean length, 1 as the longest",
      false},
     {"fitted-on", 0, "DEVICE", NULL, "device of the fit that gave the scales", false},
+    {"sustained", 0, NULL, NULL, "long runs under the power cap instead of bursts", false},
+    RG_SETUP_CHANGES,
     {"kernel-scale", 0, "X", NULL, "multiplies all kernel times", false},
     {"communication-scale", 0, "X", NULL, "multiplies ridge's own time of collectives", false},
     {"reduce-latency", 0, "TIME", NULL, "given times: latency of an all-reduce", false},
@@ -184,7 +186,7 @@ const rg_command rg_cmd_serve = {
     .name = "serve",
     .group = "answer",
     .summary = "latency, goodput and memory of a served model under traffic, request by request",
-    .operands = "SCENARIO.yaml",
+    .operands = "[SCENARIO.yaml]",
     .least_operands = 0,
     .most_operands = 1,
     .description =

@@ -8,6 +8,7 @@
 #define RG_CLI_SERVE_H
 
 #include "cli/args.h"
+#include "cli/setup.h"
 #include "core/doc.h"
 #include "hw/cluster.h"
 #include "model/spec.h"
@@ -44,6 +45,7 @@ typedef struct rg_serve_job {
     rg_arena *arena;
     rg_settings settings;
     rg_report *report;
+    rg_setup setup; /* what-if changes */
     rg_replay_run *measured;
     rg_cluster *cluster;
     rg_model *model;

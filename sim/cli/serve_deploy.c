@@ -84,7 +84,7 @@ static rg_status load_hardware(rg_serve_job *job, rg_err *err)
         RG_TRY(device_name(job->arena, job->measured->gpu, &name, err));
     if (!name)
         return RG_OK;
-    RG_TRY(rg_cluster_load(job->arena, name, &job->cluster, err));
+    RG_TRY(rg_cluster_load_changed(job->arena, name, &job->setup.changes, &job->cluster, err));
     RG_TRY(rg_report_input(job->report, "hardware", job->cluster->accel->path, err));
     if (job->cluster->path)
         RG_TRY(rg_report_input(job->report, "node", job->cluster->path, err));
@@ -99,11 +99,15 @@ static rg_status load_model(rg_serve_job *job, rg_err *err)
         RG_TRY(model_name(job->arena, job->measured->model, &name, err));
     if (!name)
         return RG_OK;
-    RG_TRY(rg_model_load(job->arena, name, &job->model, err));
+    RG_TRY(rg_model_load_changed(job->arena, name, &job->setup.changes, &job->model, err));
     if (job->model->path)
         RG_TRY(rg_report_input(job->report, "model", job->model->path, err));
-    return rg_formats_choose(job->model, rg_setting(&job->settings, "weight-type", &pos),
-                             rg_setting(&job->settings, "kv-type", &pos), NULL, &job->formats, err);
+    RG_TRY(rg_formats_choose(job->model, rg_setting(&job->settings, "weight-type", &pos),
+                             rg_setting(&job->settings, "kv-type", &pos), NULL, &job->formats,
+                             err));
+    if (job->cluster)
+        rg_formats_expand(job->cluster->accel, &job->formats);
+    return RG_OK;
 }
 
 /* ---- rules */
@@ -395,13 +399,13 @@ static rg_status load_engine(rg_serve_job *job, rg_err *err)
                : policy && strncmp(policy, "trtllm", 6) == 0 ? "trtllm"
                                                              : "vllm";
     }
-    return rg_engine_load(job->arena, name, &job->engine, err);
+    return rg_engine_load_changed(job->arena, name, &job->setup.changes, &job->engine, err);
 }
 
 rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err)
 {
     const rg_settings *s = &job->settings;
-    job->parallel = (rg_parallel){.tp = 1, .pp = 1, .ep = 1, .cp = 1, .dp = 1};
+    job->parallel = (rg_parallel){.tp = 1, .pp = 1, .ep = 1, .cp = 1, .dp = 1, .pp_interleave = 1};
     if (job->measured)
         job->parallel.tp = job->measured->tp;
     if (job->measured && job->measured->expert_parallel)
@@ -410,6 +414,7 @@ rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err)
     RG_TRY(rg_setting_int(s, "pp", 1, 1024, &job->parallel.pp, err));
     RG_TRY(rg_setting_int(s, "ep", 1, 1024, &job->parallel.ep, err));
     RG_TRY(rg_setting_int(s, "cp", 1, 1024, &job->parallel.cp, err));
+    RG_TRY(rg_setup_changes(job->arena, s->args, job->report, &job->setup, err));
     RG_TRY(load_hardware(job, err));
     RG_TRY(load_model(job, err));
     RG_TRY(load_engine(job, err));

@@ -48,9 +48,9 @@ static int tunables(rg_serve_job *job, rg_tunable *all, rg_dim *dims)
     int n = 0;
     if (own && job->parallel.tp > 1) {
         dims[n] = RG_DIM_NONE;
-        all[n++] =
-            (rg_tunable){"communication-scale",    job->communication_scale, 0.2, 12, set_double,
-                         &job->communication_scale};
+        all[n++] = (rg_tunable){
+            "communication-scale",    job->communication_scale, 0.2, 12, 0.5, set_double,
+            &job->communication_scale};
     }
     if (job->kernel_times && job->parallel.tp > 1) {
         dims[n] = RG_DIM_BYTES_PER_S;
@@ -58,23 +58,24 @@ static int tunables(rg_serve_job *job, rg_tunable *all, rg_dim *dims)
                                 job->reduce_bytes_per_s,
                                 job->reduce_bytes_per_s / 16,
                                 job->reduce_bytes_per_s * 4,
+                                job->reduce_bytes_per_s / 2,
                                 set_reduce_rate,
                                 job};
     }
     dims[n] = RG_DIM_SECONDS;
-    all[n++] =
-        (rg_tunable){"step-overhead", c->step_overhead_s, 0, 0.01, set_double, &c->step_overhead_s};
+    all[n++] = (rg_tunable){"step-overhead", c->step_overhead_s, 0, 0.01, 5e-4,
+                            set_double,      &c->step_overhead_s};
     if (own) {
         dims[n] = RG_DIM_NONE;
-        all[n++] =
-            (rg_tunable){"kernel-scale", job->kernel_scale, 0.5, 2, set_double, &job->kernel_scale};
+        all[n++] = (rg_tunable){"kernel-scale", job->kernel_scale, 0.5, 2, 0.05,
+                                set_double,     &job->kernel_scale};
     }
     dims[n] = RG_DIM_SECONDS;
-    all[n++] =
-        (rg_tunable){"per-sequence", c->per_sequence_s, 0, 1e-4, set_double, &c->per_sequence_s};
+    all[n++] = (rg_tunable){"per-sequence", c->per_sequence_s, 0, 1e-4, 3e-6,
+                            set_double,     &c->per_sequence_s};
     dims[n] = RG_DIM_NONE;
-    all[n++] =
-        (rg_tunable){"attention-skew", c->attention_skew, 0, 1, set_double, &c->attention_skew};
+    all[n++] = (rg_tunable){"attention-skew", c->attention_skew, 0, 1, 0.1,
+                            set_double,       &c->attention_skew};
     return n;
 }
 

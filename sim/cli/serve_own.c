@@ -46,7 +46,10 @@ rg_status rg_serve_job_own_step(rg_serve_job *job, rg_err *err)
                        "--step-time");
     job->engine.async_scheduling = job->deployment.rules.asynchronous;
     RG_TRY(read_scales(job, err));
-    const rg_kernel_options options = {.sustained = false};
+    /* Between two uses of a layer's weights and cache all others pass through L2. */
+    const rg_kernel_options options = {.cold_l2 = true,
+                                       .core_attention = true, /* RoPE is an operator */
+                                       .sustained = rg_setting_flag(&job->settings, "sustained")};
     RG_TRY(rg_step_prepare(job->arena, job->cluster, job->model, &job->formats, &job->parallel,
                            &job->engine, &options, &job->step, err));
     job->deployment.step = (rg_step_model){own_step, job, true};

@@ -370,9 +370,10 @@ rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
 
 /* ---- fit */
 
-/* Directions that the run does not tell apart (a slower kernel against a longer pause) stay near
- * where they began: moving a constant through its whole range costs as much as 3 % of error. */
-static const double pull = 0.03;
+/* What the run does not tell apart (a slower kernel against a longer pause) stays near where it
+ * began, as a fit of one run must hold for others: a constant moves by its spread only where that
+ * takes 0.5 % off the sum of the errors. */
+static const double pull = 0.005;
 
 typedef struct trial {
     const rg_tunable *constants;
@@ -397,7 +398,7 @@ static rg_status evaluate(trial *t, double *loss, rg_err *err)
     *loss = t->errors.ttft_wape + t->errors.tpot_wape + t->errors.e2e_wape;
     for (int i = 0; i < t->count; i++) {
         const rg_tunable *c = &t->constants[i];
-        const double moved = (t->tried[i] - t->start[i]) / (c->most - c->least);
+        const double moved = (t->tried[i] - t->start[i]) / c->spread;
         *loss += pull * moved * moved;
     }
     return status;

@@ -48,12 +48,13 @@ rg_status rg_replay_compare(rg_arena *arena, const rg_replay_run *run,
 typedef struct rg_tunable {
     const char *name;
     double value, least, most;
+    double spread; /* how far from where it begins it may well be, in its own unit */
     void (*set)(void *context, double value);
     void *context;
 } rg_tunable;
 
 /** Move the constants one after another (golden section, seven rounds that narrow) so that the sum
- * of the three weighted errors of the run, with a slight pull back to where each began, becomes
+ * of the three weighted errors of the run, with a pull back to where each began, becomes
  * least. *evaluations counts replays. */
 rg_status rg_replay_fit(rg_arena *arena, const rg_replay_run *run, const rg_deployment *deployment,
                         rg_tunable *constants, int count, rg_replay_errors *best, int *evaluations,

@@ -220,7 +220,7 @@ static void fit_finds_the_constant_that_made_the_data(void **state)
     assert_ok(rg_replay_load(arena, folder, &run, &err));
     double step = 0.05;
     const rg_deployment d = of(run, &step);
-    rg_tunable constant = {"step", step, 0.01, 0.5, set_double, &step};
+    rg_tunable constant = {"step", step, 0.01, 0.5, 10, set_double, &step};
     rg_replay_errors e;
     int evaluations;
     assert_ok(rg_replay_fit(arena, run, &d, &constant, 1, &e, &evaluations, &err));
