@@ -143,7 +143,7 @@ static rg_status add_memory(const rg_model *m, const rg_show_kv *kv, rg_report *
     RG_TRY(rg_formats_choose(m, NULL, NULL, NULL, &formats, err));
     const double state = rg_shard_state_bytes(m, &whole).v;
     const bool expanded = kv->layout == RG_KV_MLA_EXPANDED;
-    rg_report_figure(report, "weight_bytes", "weights as the checkpoint has them",
+    rg_report_figure(report, "weight_bytes", "weights as engines load them",
                      rg_shard_weight_bytes(m, &formats, &whole).v, RG_DIM_BYTES);
     rg_report_text(report, "kv_type", "cache type", kv->format.name);
     rg_report_text(report, "kv_layout", "cache layout", rg_kv_layout_name(kv->layout));

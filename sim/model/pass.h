@@ -44,9 +44,9 @@ typedef struct rg_formats {
 } rg_formats;
 
 /** Formats from a checkpoint and a user's words. weight, kv and act are names or NULL: then weights
- * and KV are as the checkpoint has them (else its dtype, else bf16), act bf16. A weight that is
- * given holds for experts and attention too; embedding and head keep the checkpoint's dtype.
- * Errors: RG_ERR_INPUT for unknown names. */
+ * and KV are as the checkpoint has them (else its dtype, fp32 loaded as bf16; else bf16), act bf16
+ * or fp16. A weight that is given holds for experts and attention too; embedding and head keep the
+ * checkpoint's dtype. Errors: RG_ERR_INPUT for unknown names. */
 rg_status rg_formats_choose(const rg_model *model, const char *weight, const char *kv,
                             const char *act, rg_formats *out, rg_err *err);
 

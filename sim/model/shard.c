@@ -3,6 +3,7 @@
 #include "model/pass_plan.h"
 
 #include <math.h>
+#include <string.h>
 
 static rg_status refuse(rg_err *err, const rg_model *m, const char *what, int64_t size,
                         const char *by, int64_t parts)
@@ -203,11 +204,12 @@ static rg_status format_or(const char *name, const char *fallback, rg_format *ou
 rg_status rg_formats_choose(const rg_model *m, const char *weight, const char *kv, const char *act,
                             rg_formats *out, rg_err *err)
 {
-    const char *plain = m->dtype != NULL ? m->dtype : "bf16";
+    /* engines load a checkpoint of 32 bit in 16 */
+    const char *plain = m->dtype != NULL && strcmp(m->dtype, "fp32") != 0 ? m->dtype : "bf16";
     *out = (rg_formats){.act = RG_BF16, .fused_attention = true};
     if (act != NULL)
         RG_TRY(rg_dtype_parse(act, RG_NOWHERE, &out->act, err));
-    else if (m->dtype != NULL && m->dtype[0] == 'f' && m->dtype[2] == '1') /* fp16 */
+    else if (strcmp(plain, "fp16") == 0)
         out->act = RG_FP16;
     RG_TRY(format_or(weight != NULL ? weight : m->quantisation, plain, &out->weight, err));
     RG_TRY(format_or(m->head_quantisation, plain, &out->head, err));

@@ -15,26 +15,26 @@ $ ridge show llama-3.1-80b
 ridge: no hardware, model or engine 'llama-3.1-80b'; nearest is 'llama-3.1-70b'
 [2]
 $ ridge show mixtral-8x7b
-  model                               mixtral-8x7b
-  family                              mixtral
-  source                              config.json of mistralai/Mixtral-8x7B-v0.1 on Hugging Face, read in ai-dynamo/aiconfigurator@095f58a51c:aic-core/src/aiconfigurator_core/model_configs/mistralai--Mixtral-8x7B-v0.1_config.json
-  parameters                          46702792704
-  active                              12879925248
-  active means                        all parameters but those of routed experts that a token does not choose; input embedding and LM head counted
-  active without input embedding      12748853248
-  input embedding                     131072000
-  LM head beside it                   131072000
-  hidden size                         4096
-  vocabulary                          32000
-  layers                              32
-  longest context                     32768
-  embedding and head                  two matrices
-  type before quantisation            bf16
-  weights as the checkpoint has them  93.41 GB
-  cache type                          bf16
-  cache layout                        ideal
-  cache a token, all layers           131.1 kB
-  recurrent state a sequence          0.000 B
+  model                           mixtral-8x7b
+  family                          mixtral
+  source                          config.json of mistralai/Mixtral-8x7B-v0.1 on Hugging Face, read in ai-dynamo/aiconfigurator@095f58a51c:aic-core/src/aiconfigurator_core/model_configs/mistralai--Mixtral-8x7B-v0.1_config.json
+  parameters                      46702792704
+  active                          12879925248
+  active means                    all parameters but those of routed experts that a token does not choose; input embedding and LM head counted
+  active without input embedding  12748853248
+  input embedding                 131072000
+  LM head beside it               131072000
+  hidden size                     4096
+  vocabulary                      32000
+  layers                          32
+  longest context                 32768
+  embedding and head              two matrices
+  type before quantisation        bf16
+  weights as engines load them    93.41 GB
+  cache type                      bf16
+  cache layout                    ideal
+  cache a token, all layers       131.1 kB
+  recurrent state a sequence      0.000 B
 Layers
   layers  attention                      FFN                 parameters     active  KV a token
       32  full: 32 heads, 8 KV, dim 128  moe 2 of 8 x 14336  1451270144  394305536    4.096 kB

@@ -186,6 +186,20 @@ static void ranks_of_a_tensor_parallel_group_add_up(void **state)
     }
 }
 
+static void ranks_of_a_hybrid_add_up(void **state)
+{
+    (void)state;
+    const rg_model *m = model_of(QWEN3_NEXT);
+    const rg_formats f = formats_of(m, NULL, NULL);
+    const rg_pass pass = decode(9, 100);
+    const rg_shard two = {.tp = 2, .embedding = true, .head = true};
+    const sums one = sum_of(m, &f, &whole, &pass), part = sum_of(m, &f, &two, &pass);
+    const double router = 2 * 9.0 * 8 * 64 * 2048; /* on every rank */
+    assert_close(2 * (part.products - router) + router, one.products, 1e-12);
+    assert_close(2 * part.attention, one.attention, 1e-12);
+    assert_close(2 * rg_shard_state_bytes(m, &two).v, rg_shard_state_bytes(m, &whole).v, 1e-12);
+}
+
 static void kv_heads_are_copied_beyond_their_number(void **state)
 {
     (void)state;
@@ -440,6 +454,7 @@ int main(void)
         cmocka_unit_test(tokens_of_a_prompt_cost_two_flops_a_parameter_and_attention),
         cmocka_unit_test(a_chunked_prompt_adds_up_to_the_whole_one),
         cmocka_unit_test(ranks_of_a_tensor_parallel_group_add_up),
+        cmocka_unit_test(ranks_of_a_hybrid_add_up),
         cmocka_unit_test(kv_heads_are_copied_beyond_their_number),
         cmocka_unit_test(expert_parallel_ranks_add_up),
         cmocka_unit_test(stages_of_a_pipeline_add_up),
