@@ -39,9 +39,10 @@ rg_node *rg_map_find(rg_node *map, const char *key)
     while (asked && strcmp(asked->name, key) != 0)
         asked = asked->next;
     if (!asked) {
-        asked = RG_NEW(map->arena, struct rg_asked, 1, NULL);
+        const char *name = rg_arena_strdup(map->arena, key, NULL); /* may be a caller's buffer */
+        asked = name ? RG_NEW(map->arena, struct rg_asked, 1, NULL) : NULL;
         if (asked) {
-            asked->name = key;
+            asked->name = name;
             asked->next = map->asked;
             map->asked = asked;
         }

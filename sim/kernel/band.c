@@ -57,6 +57,9 @@ rg_band rg_kernel_band(const rg_kernel_device *device, const rg_op *op)
     if (!accel || device->options.ideal)
         return band;
     const bool own = device->origin[group] == RG_KO_OWN;
+    /* Constants were carried between devices of one vendor; of others nothing is known. */
+    if (!own && device->vendor && strcmp(accel->vendor, device->vendor) != 0)
+        return band;
     const char *name = rg_kernel_groups[group].name, *key = own ? "band" : "band_carried";
     if (read_band(accel, name, key, band.size_class, &band) ||
         read_band(accel, name, key, "all", &band))

@@ -201,6 +201,7 @@ rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
     if (!device)
         return RG_ERR_LIMIT;
     device->name = accel->name;
+    device->vendor = accel->vendor;
     if (options)
         device->options = *options;
     device->serial = atomic_fetch_add(&serials, 1) + 1;

@@ -39,6 +39,7 @@ struct rg_kernel_device {
     double c[RG_KG_COUNT][RG_KC_MAX];
     rg_kernel_origin origin[RG_KG_COUNT];
     const rg_accel *band_from[RG_KG_COUNT]; /* whose stored bands hold for a group; NULL: none */
+    const char *vendor;
     unsigned serial; /* tells devices apart in per-thread memories of recent shapes */
 };
 

@@ -205,6 +205,11 @@ static void file_close(rg_requests *stream)
     f->reader->close = NULL;
 }
 
+static void release_file(void *stream)
+{
+    file_close(stream);
+}
+
 static const rg_requests_class file_class = {file_peek, file_next, NULL, file_close};
 
 static rg_status start(rg_arena *arena, rg_row_reader *reader, const char *path, rg_requests **out,
@@ -225,6 +230,11 @@ static rg_status start(rg_arena *arena, rg_row_reader *reader, const char *path,
     f->path = path;
     f->slots = slots;
     f->out = -1;
+    /* A run that ends in an error closes nothing; the arena does. */
+    if (rg_arena_defer(arena, release_file, &f->base, err) != RG_OK) {
+        reader->close(reader);
+        return RG_ERR_LIMIT;
+    }
     for (int i = 0; i <= WINDOW; i++)
         f->spare[f->spare_count++] = WINDOW - i;
     /* Read ahead now, so that the first row's mistakes and missing arrivals show at once. */
