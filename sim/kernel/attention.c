@@ -48,6 +48,21 @@ static double kv_element_bytes(const rg_op_attention *a)
     return rg_format_bytes(&a->kv, 4096.0).v / 4096.0;
 }
 
+/* Columns that the products of a head run over: kernels exist for 32, 64, 128 and 256 (fused
+ * attention of TensorRT-LLM), in steps of 32 for flash attention; latent attention has a kernel of
+ * its own. */
+static double padded(const rg_kernel_device *device, const rg_op_attention *a, double dim)
+{
+    if (a->latent > 0)
+        return dim;
+    if (device->flash)
+        return 32.0 * rg_kernel_up(dim / 32.0);
+    double columns = 32.0;
+    while (columns < dim)
+        columns *= 2.0;
+    return columns;
+}
+
 /* Key tiles over all query tiles of one sequence, and of the tile that sees most. */
 static void key_tiles(const rg_op_attention *a, double *sum, double *longest)
 {
@@ -96,9 +111,13 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
     const double filled = fmax(fmin(q / TILE, 1.0), c[RG_PRE_SHORT]);
     const double exponentials =
         (double)TILE * TILE / device->exp_per_cycle * c[narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
-    const double products = 2.0 * TILE * TILE * width * units * f / (c[RG_PRE_COMPUTE] * peak);
-    const double step = filled * (device->exp_hidden ? rg_kernel_join(products, exponentials, 3.0)
-                                                     : products + exponentials);
+    const double columns = padded(device, a, (double)a->head_dim) + padded(device, a, value_dim);
+    const double products = 2.0 * TILE * TILE * columns * units * f / (c[RG_PRE_COMPUTE] * peak);
+    const bool older = a->window > 0 && q + a->kv_tokens > (double)a->window && narrow_cache &&
+                       rg_dtype_bits(a->math) > 8.0 && device->fine_tiles && !device->cta_pairs;
+    const double walked =
+        device->exp_hidden ? rg_kernel_join(products, exponentials, 3.0) : products + exponentials;
+    const double step = filled * walked * (older ? c[RG_PRE_WINDOW] : 1.0);
     const double shared = batch * heads * (pairs * step + tiles * c[RG_PRE_TILE]) / units +
                           (batch * heads * tiles > units ? c[RG_PRE_TAIL] * longest * step : 0.0);
     const double sm = fmax(shared, longest * step + c[RG_PRE_TILE]) / f;
@@ -111,7 +130,9 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
     const double prepared = batch * q * (heads + 2.0 * kv_heads) * (double)a->head_dim * 4.0;
     const double passes =
         core ? 0.0 : c[narrow_cache ? RG_PRE_PREPARE_PASSES8 : RG_PRE_PREPARE_PASSES];
-    out->fixed = (c[RG_PRE_START] + (core ? 0.0 : c[RG_PRE_PREPARE])) / f;
+    const bool fused = !narrow_cache && a->head_dim == 128 && a->latent == 0;
+    const double launches = core ? 0.0 : c[RG_PRE_PREPARE] * (fused ? c[RG_PRE_FUSED] : 1.0);
+    out->fixed = (c[RG_PRE_START] + launches) / f;
     out->compute = sm;
     out->memory = memory + passes * prepared / device->memory_rate;
     out->total = out->fixed + sm + out->memory;

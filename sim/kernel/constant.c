@@ -62,6 +62,12 @@ static const rg_kernel_constant prefill[RG_PRE_COUNT] = {
                      "part of the longest tile that ends alone"},
     [RG_PRE_IO] = {"io_passes_ratio", 1.25, 0.2, 10, 0.3, true,
                    "times that the kernel itself moves Q, K, V and the result at the memory rate"},
+    [RG_PRE_FUSED] = {"fused_prepare_ratio", 0.7, 0.05, 1.5, 0.5, true,
+                      "share of the preparation's launches where one kernel does all of it: 16-bit "
+                      "cache, head_dim 128"},
+    [RG_PRE_WINDOW] = {"window_ratio", 2, 0.5, 6, 0.5, true,
+                       "growth of a step where a window with 16-bit queries and an 8-bit cache "
+                       "drops the library back to its older kernel"},
     [RG_PRE_SHORT] = {"short_rows_ratio", 0.3, 0.01, 1, 0.7, true,
                       "least share of a tile's work, when there are few query rows"},
 };

@@ -85,6 +85,9 @@ enum {
     RG_PRE_SOFTMAX8, /* softmax_fp8_ratio: the same with products in 8 bit (P is converted) */
     RG_PRE_TAIL,     /* tail_ratio: part of the longest tile that ends alone */
     RG_PRE_IO,       /* io_passes_ratio: times that Q, K, V and the result move at full rate */
+    RG_PRE_FUSED,    /* fused_prepare_ratio: launches left for a 16-bit cache and head_dim 128 */
+    RG_PRE_WINDOW,   /* window_ratio: a step's growth where a window drops the library back to its
+                      * older kernel: 16-bit queries, 8-bit cache, warp-group machines */
     RG_PRE_SHORT,    /* short_rows_ratio: least share of a tile's work, for few query rows */
     RG_PRE_COUNT,
 };
