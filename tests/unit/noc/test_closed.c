@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "noc/closed.h"
 #include "noc/sweep.h"
 
@@ -186,14 +189,19 @@ static void bandwidth_between_groups_follows_from_ports_and_clock(void **state)
                                "routers: {xbar: 1}\nattach:\n"
                                "  - {nodes: sm, routers: xbar}\n"
                                "  - {nodes: slice, routers: xbar}\nrouter: {vcs: 4}\n";
-    FILE *file = fopen("build/tests/small_noc.yaml", "w");
+    char folder[] = "/tmp/ridge-noc-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/small.yaml", folder);
+    FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
     rg_noc_design *d;
     rg_byte_rate bound, sustained;
     rg_seconds round_trip;
-    assert_ok(rg_noc_design_load(arena, "build/tests/small_noc.yaml", &d, &err));
+    assert_ok(rg_noc_design_load(arena, path, &d, &err));
+    unlink(path);
+    rmdir(folder);
     assert_ok(rg_noc_group_bandwidth(arena, d, "slice", "sm", &bound, &sustained, &err));
     assert_close(bound.v, 4 * 32e9, 1e-9); /* four slices of a flit a cycle */
     assert_close(sustained.v, 4 * 32e9 * 2.0 / (2.0 + sqrt(0.5)), 1e-9);
