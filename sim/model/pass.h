@@ -55,6 +55,7 @@ rg_status rg_formats_choose(const rg_model *model, const char *weight, const cha
 typedef struct rg_shard {
     int64_t tp, attention_tp;         /* attention_tp < tp: data-parallel attention; 0 = tp */
     int64_t ep, expert_tp;            /* expert_tp 0 = tp when ep is 1, else tp / ep, at least 1 */
+    int64_t expert_replicas;          /* extra copies of experts on all ep ranks together */
     int64_t ep_groups;                /* tp groups whose tokens meet in these experts (wide EP) */
     int64_t cp;                       /* KV of a sequence split over cp ranks */
     int64_t first_layer, layer_count; /* layer_count 0 = all */

@@ -439,6 +439,7 @@ rg_split rg_split_of(const rg_model *m, const rg_shard *s)
     rg_split p = {.tp = s->tp > 0 ? s->tp : 1,
                   .ep = s->ep > 0 ? s->ep : 1,
                   .ep_groups = s->ep_groups > 0 ? s->ep_groups : 1,
+                  .expert_replicas = s->expert_replicas,
                   .cp = s->cp > 0 ? s->cp : 1,
                   .first = s->first_layer,
                   .count = s->layer_count > 0 ? s->layer_count : m->layer_count - s->first_layer,

@@ -43,6 +43,7 @@ typedef struct rg_template {
 /** A shard with its zeros resolved. */
 typedef struct rg_split {
     int64_t tp, attention_tp, attention_groups, ep, expert_tp, ep_groups, cp, first, count;
+    int64_t expert_replicas;
     bool embedding, head;
 } rg_split;
 rg_split rg_split_of(const rg_model *model, const rg_shard *shard);

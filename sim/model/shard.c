@@ -32,7 +32,7 @@ static rg_status check_layer(const rg_model *m, const rg_layer *l, const rg_spli
         return refuse(err, m, "FFN columns", l->inter, "tensor parallelism", s->tp);
     if (l->ffn != RG_FFN_MOE)
         return RG_OK;
-    if (l->experts % s->ep != 0)
+    if ((l->experts + s->expert_replicas) % s->ep != 0)
         return refuse(err, m, "experts", l->experts, "expert parallelism", s->ep);
     if (l->inter % s->expert_tp != 0)
         return refuse(err, m, "columns of an expert", l->inter, "tensor parallelism", s->expert_tp);

@@ -245,12 +245,18 @@ rg_status rg_coll_prepare(rg_arena *arena, const rg_cluster *cluster,
         const rg_fit_constant *constant = &cluster->accel->fit[i];
         own |= strcmp(constant->group, "collective") == 0 && !constant->borrowed;
     }
-    x->note = own ? "collectives: constants fitted on this device"
-                  : rg_arena_printf(arena, err,
-                                    "collectives: constants of architecture '%s'%s%s, not fitted "
-                                    "on this device",
-                                    cluster->accel->arch ? cluster->accel->arch : "unknown",
-                                    from ? " by way of " : "", from ? from : "");
+    const char *arch = cluster->accel->arch != NULL ? cluster->accel->arch : "";
+    const char *like =
+        up->kind == RG_FABRIC_PCIE_TREE ? "an L40S server (PCIe)"
+        : strcmp(arch, "ampere") == 0   ? "an A100 node"
+        : strncmp(arch, "blackwell", 9) == 0
+            ? "an H200 node, in-switch reduction and LL by NCCL's own model of Blackwell"
+            : "an H200 node";
+    x->note =
+        own ? rg_arena_strdup(arena, "collectives: constants fitted on this device", err)
+            : rg_arena_printf(arena, err,
+                              "collectives: constants of %s%s%s, not validated on this device",
+                              like, from ? " by way of " : "", from ? from : "");
     if (x->note == NULL)
         return RG_ERR_LIMIT;
     *out = x;

@@ -12,19 +12,22 @@ static rg_step_memory stage_memory(const rg_step_context *x, const stage *s, dou
     m.usable = RG_B(m.capacity.v * e->memory_utilisation);
     m.weights = rg_shard_weight_bytes(x->model, &x->formats, &s->shard);
     if (x->parallel.expert_replicas > 0 && s->moes > 0) {
-        int64_t experts = 0, inter = 0, matrices = 0;
+        int64_t layers = 0, experts = 0, inter = 0, matrices = 0;
         for (int64_t i = 0; i < s->shard.layer_count; i++) {
             const rg_layer *layer = &x->model->layers[s->shard.first_layer + i];
             if (layer->ffn != RG_FFN_MOE)
                 continue;
-            experts++;
+            layers++;
+            experts = layer->experts;
             inter = layer->inter;
             matrices = layer->gated ? 3 : 2;
         }
         const rg_format *f =
             x->formats.expert.name[0] != 0 ? &x->formats.expert : &x->formats.weight;
-        const double copies = (double)x->parallel.expert_replicas / (double)x->parallel.ep;
-        m.weights.v += copies * (double)experts *
+        const double ep = (double)x->parallel.ep;
+        const double copies = (double)(experts + x->parallel.expert_replicas) / ep -
+                              ceil((double)experts / ep); /* beyond those of the plan */
+        m.weights.v += copies * (double)layers *
                        rg_format_bytes(f, (double)(matrices * inter * s->moe_width)).v;
     }
     int64_t widest = e->max_batched_tokens;

@@ -47,10 +47,14 @@ static rg_status check_experts(const rg_model *model, const rg_parallel *p, rg_e
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
                        "ep %lld is more than the %lld experts of '%s'; some ranks would hold none",
                        (long long)p->ep, (long long)experts, model->name);
-    if ((experts + p->expert_replicas) % p->ep != 0)
-        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "ep %lld does not divide %lld experts and %lld replicas evenly",
-                       (long long)p->ep, (long long)experts, (long long)p->expert_replicas);
+    const int64_t slots = experts + p->expert_replicas, over = slots % p->ep;
+    if (over != 0)
+        return rg_fail(
+            err, RG_ERR_MODEL, RG_NOWHERE,
+            "ep %lld does not divide %lld experts and %lld replicas evenly; %lld replicas "
+            "would do",
+            (long long)p->ep, (long long)experts, (long long)p->expert_replicas,
+            (long long)(p->expert_replicas + p->ep - over));
     if (p->tp * p->dp % p->ep != 0)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
                        "ep %lld lies on the ranks of tp %lld and dp %lld, so it must divide %lld",
@@ -356,7 +360,9 @@ rg_status rg_step_expert_balance(rg_arena *arena, rg_step_context *x, rg_err *er
     double most = 0;
     for (int64_t k = 0; k < p->ep; k++)
         most = fmax(most, rank[k]);
-    x->expert_imbalance = most * (double)p->ep;
+    /* The plan counts whole experts: experts / ep rounded up, of all experts. */
+    const double planned = ceil((double)experts / (double)p->ep);
+    x->expert_imbalance = most * (double)experts / planned;
     return RG_OK;
 }
 

@@ -495,6 +495,7 @@ static rg_status prepare_stages(rg_arena *arena, rg_step_context *x, rg_err *err
         s->shard = (rg_shard){.tp = p->tp,
                               .attention_tp = p->attention_dp ? 1 : p->tp,
                               .ep = p->ep,
+                              .expert_replicas = p->expert_replicas,
                               .ep_groups = p->ep > p->tp ? p->ep / p->tp : 1,
                               .cp = p->cp,
                               .embedding = i == 0,
