@@ -356,6 +356,16 @@ static rg_status part_flag(rg_node *part, const char *key, bool *out, rg_err *er
     return node == NULL ? RG_OK : rg_node_bool(node, out, err);
 }
 
+/* Newer searches put other mixers and experts into a block as maps of their own. */
+static rg_status nothing_else(const rg_node *part, rg_err *err)
+{
+    for (const rg_node *node = part->first; node != NULL; node = node->next)
+        if (!node->used && node->kind == RG_NODE_MAP && node->count > 0)
+            return rg_fail(err, RG_ERR_MODEL, node->key_pos,
+                           "field '%s' in block_configs is not supported", node->key);
+    return RG_OK;
+}
+
 static rg_status nas_attention(rg_hf *hf, rg_node *part, rg_layer *l, rg_err *err)
 {
     bool none, linear;
@@ -365,6 +375,7 @@ static rg_status nas_attention(rg_hf *hf, rg_node *part, rg_layer *l, rg_err *er
     if (window != NULL)
         return rg_fail(err, RG_ERR_MODEL, window->pos,
                        "field '%s' in block_configs is not supported", window->key);
+    RG_TRY(nothing_else(part, err));
     if (none || linear) {
         const bool bias = l->o_bias;
         clear_mixer(l, RG_MIX_NONE);
@@ -374,6 +385,14 @@ static rg_status nas_attention(rg_hf *hf, rg_node *part, rg_layer *l, rg_err *er
         return RG_OK;
     }
     rg_node *group = rg_hf_find_in(part, "n_heads_in_group");
+    rg_node *kv_heads = rg_hf_find_in(part, "num_key_value_heads");
+    if (group == NULL && kv_heads != NULL) {
+        RG_TRY(rg_node_int(kv_heads, 1, l->heads, &l->kv_heads, err));
+        return l->heads % l->kv_heads == 0 ? RG_OK
+                                           : rg_fail(err, RG_ERR_INPUT, kv_heads->pos,
+                                                     "'%s' KV heads do not divide %lld query heads",
+                                                     kv_heads->text, (long long)l->heads);
+    }
     if (group == NULL)
         return rg_fail(err, RG_ERR_INPUT, part->pos, "missing key 'n_heads_in_group'");
     int64_t size;
@@ -391,6 +410,10 @@ static rg_status nas_ffn(rg_hf *hf, rg_node *part, rg_layer *l, rg_err *err)
     bool none, linear;
     RG_TRY(part_flag(part, "no_op", &none, err));
     RG_TRY(part_flag(part, "replace_with_linear", &linear, err));
+    rg_node *gated = rg_hf_find_in(part, "gated");
+    if (gated != NULL)
+        RG_TRY(rg_node_bool(gated, &l->gated, err));
+    RG_TRY(nothing_else(part, err));
     if (none || linear) {
         const bool bias = l->ffn_bias;
         clear_ffn(l);
