@@ -7,7 +7,8 @@
  *
  * Environment: RIDGE_EMU_DEVICES (1), RIDGE_EMU_CC (90), RIDGE_EMU_MEMORY_MIB (2048),
  * RIDGE_EMU_FAIL=call=code[,call=code] makes a call return an error, RIDGE_EMU_LOG=FILE notes which
- * kernels were launched.
+ * kernels were launched, RIDGE_EMU_FAULT=KERNEL makes that kernel a fault after which nothing
+ * works.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "../value.h"
@@ -31,6 +32,7 @@ enum {
     NOT_INITIALIZED = 3,
     INVALID_DEVICE = 101,
     NOT_FOUND = 500,
+    ILLEGAL_ADDRESS = 700,
     LAUNCH_TIMEOUT = 702,
     PEER_ENABLED = 704,
 };
@@ -105,6 +107,7 @@ std::map<void *, size_t> allocations;
 std::map<std::string, function> functions;
 size_t allocated;
 context contexts[16];
+bool faulted; /* a kernel hit an illegal address: nothing works any more */
 
 /** Note which kernels ran with how much shared memory: RIDGE_EMU_LOG=FILE, a line a new pair. */
 void note_launch(const function &f, size_t shared)
@@ -168,6 +171,8 @@ bool run_heads()
 
 result drain()
 {
+    if (faulted)
+        return ILLEGAL_ADDRESS;
     for (bool left = true; left;) {
         left = false;
         for (stream *s : streams)
@@ -476,6 +481,7 @@ result cuStreamSynchronize(stream *)
 }
 result cuStreamBeginCapture_v2(stream *s, int)
 {
+    CALL(cuStreamBeginCapture_v2)
     s->capture = new graph();
     return SUCCESS;
 }
@@ -543,6 +549,10 @@ static result launch(function *f, unsigned grid, unsigned threads, unsigned shar
         return INVALID_VALUE;
     }
     note_launch(*f, shared);
+    const char *fault = getenv("RIDGE_EMU_FAULT");
+    faulted = faulted || (fault && f->name == fault);
+    if (faulted)
+        return ILLEGAL_ADDRESS;
     operation o{};
     o.kind = operation::LAUNCH;
     o.entry = f->kernel->entry;

@@ -53,6 +53,7 @@ struct rg_bench {
     int per_launch;    /* operations in one launch call (loops inside a kernel), usually 1 */
     rg_gpu_kernel kernels[RG_BENCH_KERNELS];
     int kernel_count;
+    bool must_graph;   /* means nothing outside a graph */
     bool no_graph;     /* cannot be captured */
     const char *label; /* what must be said beside the figure; NULL for nothing */
     rg_status (*launch)(rg_gpu *gpu, rg_bench *bench, int set, rg_err *err);

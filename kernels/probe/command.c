@@ -110,6 +110,31 @@ static void report_line(const rg_problem *problem, const rg_bench *bench, const 
     fputc('\n', stderr);
 }
 
+/** Time, trace and count a prepared problem, and record it. */
+static rg_status measure_problem(rg_arena *arena, rg_session *session,
+                                 const rg_probe_options *options, const rg_problem *problem,
+                                 int index, rg_bench *bench, rg_record *record, rg_err *err)
+{
+    rg_timing timing;
+    rg_counters counters = {.dram_bytes = NAN};
+    rg_activity activity = {.valid = false};
+    RG_TRY(
+        rg_measure(arena, &session->gpu, &session->nvml, bench, &options->measure, &timing, err));
+    if (session->cupti) {
+        const char *path = NULL;
+        RG_TRY(image_path(arena, options, problem, index, &path, err));
+        rg_cupti_activity(session->cupti, arena, &session->gpu, bench, 20, &activity);
+        rg_cupti_count(session->cupti, arena, &session->gpu, bench,
+                       (rg_metric_set)options->counters, problem->dtype, path, &counters);
+    } else {
+        snprintf(counters.reason, sizeof counters.reason, "%s", session->cupti_reason);
+        snprintf(activity.reason, sizeof activity.reason, "%s", counters.reason);
+    }
+    rg_record_kernel(record, problem, bench, &timing, !options->warm, &counters, &activity);
+    report_line(problem, bench, &timing, &counters);
+    return RG_OK;
+}
+
 static rg_status run_problem(rg_arena *arena, rg_session *session, const rg_probe_options *options,
                              const rg_family *family, const rg_problem *problem, int index,
                              rg_record *record, rg_err *err)
@@ -120,28 +145,20 @@ static rg_status run_problem(rg_arena *arena, rg_session *session, const rg_prob
         return RG_OK;
     }
     rg_bench bench = {.per_launch = 1};
-    rg_timing timing;
-    rg_counters counters = {.dram_bytes = NAN};
-    rg_activity activity = {.valid = false};
     RG_TRY(family->prepare(arena, &session->gpu, problem, !options->warm, &bench, err));
-    RG_TRY(
-        rg_measure(arena, &session->gpu, &session->nvml, &bench, &options->measure, &timing, err));
-    if (session->cupti) {
-        const char *path = NULL;
-        RG_TRY(image_path(arena, options, problem, index, &path, err));
-        rg_cupti_activity(session->cupti, arena, &session->gpu, &bench, 20, &activity);
-        rg_cupti_count(session->cupti, arena, &session->gpu, &bench,
-                       (rg_metric_set)options->counters, problem->dtype, path, &counters);
-    } else {
-        snprintf(counters.reason, sizeof counters.reason, "%s", session->cupti_reason);
-        snprintf(activity.reason, sizeof activity.reason, "%s", counters.reason);
-    }
-    rg_record_kernel(record, &session->gpu, problem, &bench, &timing, !options->warm, &counters,
-                     &activity);
-    report_line(problem, &bench, &timing, &counters);
+    const rg_status status =
+        measure_problem(arena, session, options, problem, index, &bench, record, err);
     if (bench.release)
         bench.release(&bench);
-    return RG_OK;
+    return status;
+}
+
+/** Whether the device still works after a failure; a fault in a kernel ends its context. */
+static bool is_alive(rg_session *session)
+{
+    rg_err ignored;
+    return rg_gpu_use(&session->gpu, &ignored) == RG_OK &&
+           rg_gpu_sync(&session->gpu, &ignored) == RG_OK;
 }
 
 static rg_status run_family(rg_session *session, const rg_probe_options *options,
@@ -158,10 +175,12 @@ static rg_status run_family(rg_session *session, const rg_probe_options *options
         rg_arena_reset(scratch);
         status = run_problem(scratch, session, options, family, &list->items[i], i, record, err);
         rg_gpu_release_to(&session->gpu, mark);
-        if (status == RG_ERR_DEVICE && strncmp(err->text, "out of device memory", 20) == 0) {
+        if (status == RG_ERR_DEVICE) {
             rg_record_not_run(record, &list->items[i], err->text);
-            *err = (rg_err){0};
-            status = RG_OK;
+            if (is_alive(session)) {
+                *err = (rg_err){0};
+                status = RG_OK;
+            }
         }
     }
     rg_arena_free(scratch);
@@ -184,10 +203,11 @@ static rg_status run_all(rg_session *session, const rg_probe_options *options, r
                          rg_err *err)
 {
     record_libraries(record, session);
-    for (const rg_family *const *family = rg_families; *family; family++)
+    rg_status status = RG_OK;
+    for (const rg_family *const *family = rg_families; *family && status == RG_OK; family++)
         if (rg_probe_chosen(options, *family))
-            RG_TRY(run_family(session, options, *family, record, err));
-    if (json_array_size(record->kernels) == 0) {
+            status = run_family(session, options, *family, record, err);
+    if (status == RG_OK && json_array_size(record->kernels) == 0) {
         const json_t *first = json_array_get(record->not_run, 0);
         if (!first)
             return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
@@ -196,10 +216,14 @@ static rg_status run_all(rg_session *session, const rg_probe_options *options, r
         return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE, "nothing could be run on this GPU; %s",
                        json_string_value(json_object_get(first, "reason")));
     }
-    RG_TRY(rg_record_write(record, options->output ? options->output : "-", err));
-    if (options->csv)
+    if (json_array_size(record->kernels) == 0)
+        return status;
+    /* what was measured before a failure is kept */
+    RG_TRY(rg_record_write(record, options->output ? options->output : "-",
+                           status == RG_OK ? err : &(rg_err){0}));
+    if (options->csv && status == RG_OK)
         RG_TRY(rg_record_csv(record, options->csv, err));
-    return RG_OK;
+    return status;
 }
 
 rg_status rg_probe_run(rg_arena *arena, const rg_probe_options *options, rg_err *err)
@@ -230,7 +254,13 @@ static rg_status check_all(rg_session *session, const rg_probe_options *options,
         const rg_status status = (*family)->check(arena, &session->gpu, log, err);
         rg_gpu_release_to(&session->gpu, mark);
         rg_arena_free(arena);
-        RG_TRY(status);
+        if (status != RG_OK) {
+            printf("not ok %d - %s: %s\n", ++log->count, (*family)->name, err->text);
+            log->failed++;
+            if (status != RG_ERR_DEVICE || !is_alive(session))
+                return status;
+            *err = (rg_err){0};
+        }
     }
     printf("1..%d\n", log->count);
     if (log->failed > 0)

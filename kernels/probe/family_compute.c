@@ -314,6 +314,7 @@ static rg_status prepare_launch(rg_arena *arena, rg_gpu *gpu, const rg_problem *
         state->empty = (rg_empty_params){words};
         state->params = &state->empty;
         out->no_graph = strcmp(problem->variant, "stream") == 0;
+        out->must_graph = !out->no_graph;
         out->label = out->no_graph ? "one launch call after the other" : "one node of a graph";
     }
     return RG_OK;

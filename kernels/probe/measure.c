@@ -147,10 +147,11 @@ static rg_status run(rg_arena *arena, meter *m, const rg_nvml *nvml,
     const double wanted = ceil(options->least_us / fmax(us * m->bench->per_launch, 0.5));
     const double rounds = fmax(1, ceil(fmin(wanted, 2000) / m->bench->sets));
     m->launches = (int)rounds * m->bench->sets;
-    if (!m->bench->no_graph) {
-        RG_TRY(capture(m, err));
-        out->graph = true;
-    }
+    /* a driver that cannot capture this gets launches one by one, and the record says so */
+    rg_err why = {0};
+    out->graph = !m->bench->no_graph && capture(m, &why) == RG_OK;
+    if (m->bench->must_graph && !out->graph)
+        return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE, "%s", why.text);
     RG_TRY(sample(m, &us, &mhz, err)); /* warm the graph itself */
     out->launches = m->launches;
     out->before = rg_nvml_look(nvml);

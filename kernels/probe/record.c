@@ -205,11 +205,10 @@ static void add_counters(json_t *k, const rg_counters *counters, const rg_activi
     }
 }
 
-void rg_record_kernel(rg_record *record, const rg_gpu *gpu, const rg_problem *problem,
-                      const rg_bench *bench, const rg_timing *timing, bool cold,
-                      const rg_counters *counters, const rg_activity *activity)
+void rg_record_kernel(rg_record *record, const rg_problem *problem, const rg_bench *bench,
+                      const rg_timing *timing, bool cold, const rg_counters *counters,
+                      const rg_activity *activity)
 {
-    (void)gpu;
     json_t *k = named(problem);
     set(k, "cache", json_string(cold ? "cold" : "warm"));
     set(k, "buffer_sets", json_integer(bench->sets));
@@ -261,24 +260,48 @@ void rg_record_end(rg_record *record)
     record->root = NULL;
 }
 
-/* Tables of measured times: which columns a family's problems fill. A column is "kernel", "dtype",
- * a key of the problem, or "key=value" when it is fixed; other=key takes a key of another name. */
+/* Tables of measured times: which columns a family's problems fill. A column is "kernel", "dtype"
+ * or a key of the problem; "column=text" is fixed, "column:key" takes a key of another name. Only
+ * types (and variants, NULL for all) that mean the same there go in: a table's fp8 product includes
+ * its quantisation, and int8 and int4 caches have no name there. */
 typedef struct rg_measured_table {
-    const char *op;
+    const char *op, *variant;
+    const char *types[3];
     const char *columns[16];
 } rg_measured_table;
 static const rg_measured_table tables[] = {
-    {"gemm", {"kernel", "dtype", "m", "n", "k"}},
+    {"gemm", NULL, {"bfloat16"}, {"kernel", "dtype", "m", "n", "k"}},
     {"generation_attention",
+     NULL,
+     {"bfloat16", "fp8"},
      {"kernel", "q_dtype=bfloat16", "kv_dtype:dtype", "batch", "kv_len", "heads", "kv_heads",
       "head_dim", "window=0"}},
     {"context_attention",
+     "causal",
+     {"bfloat16"},
      {"kernel", "q_dtype=bfloat16", "kv_dtype:dtype", "batch", "seq", "heads", "kv_heads",
       "head_dim", "window=0"}},
-    {"generation_mla", {"kv_dtype:dtype", "batch", "kv_len", "heads"}},
-    {"nccl", {"op:variant", "dtype", "ranks", "bytes"}},
-    {"custom_allreduce", {"dtype", "ranks", "bytes"}},
+    {"generation_mla", NULL, {"bfloat16", "fp8"}, {"kv_dtype:dtype", "batch", "kv_len", "heads"}},
+    {"nccl", NULL, {"half", "int8"}, {"op:variant", "dtype", "ranks", "bytes"}},
+    {"custom_allreduce", NULL, {"bfloat16"}, {"dtype", "ranks", "bytes"}},
 };
+
+static bool in_table(const rg_measured_table *table, const json_t *kernel)
+{
+    const rg_family *family = rg_family_find(json_string_value(json_object_get(kernel, "kernel")));
+    const char *variant = json_string_value(json_object_get(kernel, "variant"));
+    const char *dtype = json_string_value(json_object_get(kernel, "dtype"));
+    if (!family || !family->measured_op || strcmp(family->measured_op, table->op) != 0 ||
+        (table->variant && strcmp(table->variant, variant) != 0))
+        return false;
+    const json_t *ragged = json_object_get(json_object_get(kernel, "problem"), "ragged");
+    if (ragged && json_integer_value(ragged) != 0)
+        return false; /* a table's kv_len is that of every sequence */
+    for (int i = 0; i < 3 && table->types[i]; i++)
+        if (strcmp(table->types[i], dtype) == 0)
+            return true;
+    return false;
+}
 
 static void print_cell(FILE *out, const char *column, const json_t *kernel)
 {
@@ -311,9 +334,7 @@ static void print_table(FILE *out, const rg_record *record, const rg_measured_ta
     json_t *kernel = NULL;
     json_array_foreach(record->kernels, i, kernel)
     {
-        const char *family_name = json_string_value(json_object_get(kernel, "kernel"));
-        const rg_family *family = rg_family_find(family_name);
-        if (!family || !family->measured_op || strcmp(family->measured_op, table->op) != 0)
+        if (!in_table(table, kernel))
             continue;
         for (const char *const *column = table->columns; *column; column++) {
             print_cell(out, *column, kernel);
@@ -334,10 +355,7 @@ rg_status rg_record_csv(const rg_record *record, const char *folder, rg_err *err
         json_t *kernel = NULL;
         json_array_foreach(record->kernels, i, kernel)
         {
-            const rg_family *family =
-                rg_family_find(json_string_value(json_object_get(kernel, "kernel")));
-            any = any ||
-                  (family && family->measured_op && strcmp(family->measured_op, tables[t].op) == 0);
+            any = any || in_table(&tables[t], kernel);
         }
         if (!any)
             continue;

@@ -21,9 +21,9 @@ void rg_record_begin(rg_record *record, const rg_gpu *gpu, const rg_nvml *nvml, 
                      bool emulated);
 /** State of an optional library: name, whether it is there, why not. */
 void rg_record_library(rg_record *record, const char *name, bool available, const char *text);
-void rg_record_kernel(rg_record *record, const rg_gpu *gpu, const rg_problem *problem,
-                      const rg_bench *bench, const rg_timing *timing, bool cold,
-                      const rg_counters *counters, const rg_activity *activity);
+void rg_record_kernel(rg_record *record, const rg_problem *problem, const rg_bench *bench,
+                      const rg_timing *timing, bool cold, const rg_counters *counters,
+                      const rg_activity *activity);
 void rg_record_not_run(rg_record *record, const rg_problem *problem, const char *reason);
 /** Write as sorted-key JSON to path, whole or not at all; "-" is stdout. */
 rg_status rg_record_write(const rg_record *record, const char *path, rg_err *err);

@@ -48,6 +48,8 @@ head -2 "$work/csv/gemm.csv" | tail -1 | grep -q '^kernel,dtype,m,n,k,time_us$' 
 report $? "tables have the columns of measured tables"
 [ ! -e "$work/csv/custom_allreduce.csv" ]
 report $? "virtual ranks go into no table of measured all-reduce times"
+! grep -q 'int4' "$work"/csv/*.csv
+report $? "types that measured tables have no name for stay out of them"
 "$probe" run launch --variant graph --extent small --samples 3 --least-us 0 --counters no \
     --cuda-lib "$build/kernels/emu" --output "$work/none/run.json" >"$work/out" 2>&1
 [ $? -eq 2 ] && grep -q 'none/run.json' "$work/out"
@@ -55,6 +57,15 @@ report $? "a record that cannot be written is an error"
 "$probe" run gemm --set m=24 --set n=16 --set k=32 --variant mma --extent small --samples 3 --least-us 0 \
     --counters no --cuda-lib "$build/kernels/emu" 2>/dev/null | grep -q '"m": 24'
 report $? "--set changes a problem"
+RIDGE_EMU_FAULT=rg_gemm_bfloat16_64 "$probe" run launch gemm --extent small --samples 3 --least-us 0 \
+    --counters no --cuda-lib "$build/kernels/emu" --output "$work/fault.json" >"$work/out" 2>&1
+[ $? -eq 3 ] && grep -q '"name": "launch_graph"' "$work/fault.json" && grep -q '"reason": "rg_gemm_bfloat16_64 failed' "$work/fault.json"
+report $? "a kernel that faults ends the run with exit 3; what was measured before is kept"
+RIDGE_EMU_FAIL=cuStreamBeginCapture_v2=801 "$probe" run launch kv_read --extent small --samples 3 --least-us 0 \
+    --counters no --cuda-lib "$build/kernels/emu" --output "$work/plain.json" >"$work/out" 2>&1
+report $? "a driver that cannot capture still gives times"
+! grep -q '"graph": true' "$work/plain.json" && grep -A9 '"name": "launch_graph"' "$work/plain.json" | grep -q 'cuStreamBeginCapture'
+report $? "the record says so, and the cost of a graph node is not made up"
 if "$build/ridge" guard --help >/dev/null 2>&1; then
     "$build/ridge" guard "$work/run.json" --baseline "$work/run.json" >"$work/out" 2>&1
     report $? "ridge guard takes the record as run and as baseline"

@@ -19,7 +19,8 @@ report() {
 tests/gpu/validate.sh "$work/build" --cuda-lib "$build/kernels/emu" --extent small --samples 3 \
     --least-us 0 --counters no --base h200-sxm >"$work/out" 2>&1
 report $? "calibrate, check, run, targets and validate on the emulation"
-for file in env.txt measured.yaml check.tap run.json run.txt targets.txt tables/gemm.csv; do
+for file in env.txt measured.yaml check.tap run.json run.txt targets.txt attention.json tables/generation_attention.csv\
+    tables/context_attention.csv validate-generation_attention.text; do
     [ -s "$work/build/gpu/$file" ]
     report $? "it leaves $file"
 done
