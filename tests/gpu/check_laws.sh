@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 mapfile -t objects < <(find "$build/kernels/probe" -name '*.o' ! -name main.o)
 # the sanitizers that the objects were built with, by the folder's name
 flags=()
-[[ $build == *san* ]] && flags=(-fsanitize=address,undefined)
+[[ $build == *san* ]] && flags=("-fsanitize=address,undefined")
 if ! ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Isim -Ikernels -iquote kernels/probe "${flags[@]}" tests/gpu/laws.c \
     "${objects[@]}" "$build"/kernels/reference_*.o "$build"/kernels/embedded_*.o "$build/libridge.a" \
     -o "$work/laws" -lcmocka -ljansson -lmd -lgsl -lgslcblas -lm -ldl -fopenmp 2>"$work/err"; then
