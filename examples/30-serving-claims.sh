@@ -86,6 +86,14 @@ again=$(serve "${load[@]}" --recompute-layers 0.1)
 printf '   recomputing the first 10 %% of the layers: %d at once, but %s a token\n' \
     "$(get max_batch <<<"$again")" "$(ms "$(get tpot_excl_first_s mean <<<"$again")")"
 
+load=(--model llama-3.1-8b --hw hgx-h100 --arrivals at-once --prompt 32000 --answer 200 --limit 60
+      --max-model-len 40000)
+for ranks in 1 4 8; do
+    split=$(serve "${load[@]}" --cp "$ranks")
+    printf '   KV of 32K sequences split over %d devices: %d at once, %s a token\n' "$ranks" \
+        "$(get max_batch <<<"$split")" "$(ms "$(get tpot_excl_first_s mean <<<"$split")")"
+done
+
 echo "16 Prefill and decode apart: 'each can be sized on its own' (4 devices)"
 load=(--model llama-3.1-8b --hw hgx-h100 --arrivals poisson:30/s --prompt "lognormal:2000,cv=1"
       --answer "lognormal:200,cv=1" --limit 3000 --router least-loaded --ttft "1 s" --tpot "25 ms")

@@ -232,7 +232,8 @@ static rg_status derive_memory(rg_serve_job *job, rg_engine_rules *rules, rg_err
     if (job->parallel.pp > 1)
         shard.layer_count = (job->model->layer_count + job->parallel.pp - 1) / job->parallel.pp;
     RG_TRY(rg_shard_check(job->model, &shard, err));
-    const double page = (double)rules->block_tokens; /* bytes are those of whole pages */
+    /* Bytes are those of whole pages on all ranks that split a sequence. */
+    const double page = (double)(rules->block_tokens * job->parallel.cp);
     const double token =
         rg_shard_kv_bytes_in(job->model, &job->formats, &shard, RG_KV_UNIFORM_PAGE, page).v / page;
     const double ranks = (double)(job->parallel.tp * job->parallel.pp * job->parallel.cp);

@@ -48,9 +48,13 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
     c.activation_bytes = q->shard->head ? greater(sampling, pass) : pass;
     c.graph_bytes = graph_bytes;
     c.context_bytes = context_bytes + (q->ranks > 1 ? group_bytes : 0);
+    /* Ranks that split sequences keep a share of every block: whole pages of them all, shared out.
+     */
+    const double split = q->shard->cp > 1 ? (double)q->shard->cp : 1;
     c.block_bytes = rg_shard_kv_bytes_in(q->model, q->formats, q->shard, RG_KV_UNIFORM_PAGE,
-                                         (double)q->block_tokens)
-                        .v;
+                                         split * (double)q->block_tokens)
+                        .v /
+                    split;
     c.kv_bytes = c.usable_bytes - c.weight_bytes - c.activation_bytes - c.graph_bytes -
                  c.context_bytes -
                  rg_shard_state_bytes(q->model, q->shard).v * (double)q->max_sequences;

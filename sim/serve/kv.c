@@ -347,6 +347,26 @@ void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
     seq->registered = hits;
 }
 
+/* A block whose text another block already holds gives way to it. */
+static bool merged(rg_kv_pool *pool, rg_kv_seq *seq, int32_t i)
+{
+    if (!table_reserve(pool))
+        return false;
+    const int64_t at = table_find(pool, seq->names[i]);
+    const int32_t own = seq->blocks[i];
+    if (!pool->keys[at])
+        return false;
+    const int32_t other = pool->firsts[at];
+    if (other == own)
+        return true;
+    if (pool->references[other]++ == 0)
+        unlink_free(pool, other);
+    seq->blocks[i] = other;
+    if (--pool->references[own] == 0)
+        append_free(pool, own);
+    return true;
+}
+
 void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
 {
     if (!pool->caching)
@@ -360,7 +380,8 @@ void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
     if (!seq->names)
         return;
     for (; seq->registered < full; seq->registered++)
-        remember(pool, seq->blocks[seq->registered], seq->names[seq->registered]);
+        if (!pool->merging || !merged(pool, seq, seq->registered))
+            remember(pool, seq->blocks[seq->registered], seq->names[seq->registered]);
 }
 
 void rg_kv_shrink(rg_kv_pool *pool, rg_kv_seq *seq, int32_t keep)

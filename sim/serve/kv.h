@@ -51,6 +51,7 @@ typedef struct rg_kv_pool {
     int32_t block_tokens;
     int32_t total; /* blocks with the reserved one; 0 and unlimited: grows */
     bool unlimited, caching;
+    bool merging; /* equal blocks become one (SGLang); else each stays (vLLM) */
     int32_t free_count;
     int32_t fresh;            /* first block never used; those stand first in the queue */
     int32_t size;             /* of the arrays */

@@ -71,6 +71,7 @@ rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules
     r->late_names = rules->policy == RG_POLICY_SGLANG;
     r->plain = rules->rule.window == 0 && rules->rule.keep_ratio == 0 &&
                rules->speculation.drafts == 0 && rules->recompute_layers_ratio == 0;
+    r->pool.merging = rules->policy == RG_POLICY_SGLANG;
     r->running = RG_NEW(arena, rg_live *, r->room, err);
     r->kept = RG_NEW(arena, rg_kept, r->room, err);
     RG_TRY(start_batch(r, &r->flights[0], err));

@@ -90,3 +90,27 @@ $ ridge serve --step-time 20ms --kv-blocks unlimited --max-model-len 200000 --tr
 $ ridge serve --step-time 20ms --kv-blocks unlimited --max-model-len 200000 --trace $SHARED/serving/traces/mooncake_synthetic_first600.jsonl -f json | grep -E '"prefix_(hit|queried)_blocks"'
   "prefix_queried_blocks": 14873,
   "prefix_hit_blocks": 1644,
+
+# Latency against load: twice the load never waits less.
+$ ridge serve --step-time 20ms --arrivals poisson:4/s --prompt 100 --answer 10 --limit 200 --kv-blocks 100 --max-sequences 1 --load 0.5,1,2 -f csv | cut -d, -f1,12
+load,overloaded
+0.5,false
+1,false
+2,true
+$ ridge serve --step-time 20ms --arrivals poisson:4/s --load 1,none
+ridge: load 'none' is not a factor; write up to 64 of them, such as 0.5,1,1.5,2
+[2]
+
+# What is written beside the report.
+$ ridge serve --step-time 20ms --arrivals closed:2 --prompt 100 --answer 10 --limit 6 --kv-blocks 100 --timeline t.json --series s.csv --series-interval '1 ms' -o /dev/null; head -2 s.csv; grep -c '"ph":"X"' t.json
+time_s,replica,step,running,waiting,prefill_tokens,decodes,used_blocks,internal_fragmentation,external_fragmentation
+0.000000000,0,1,2,0,200,0,14,0.107143,0.000000
+18
+
+# Real files: CRLF, seven-digit fractions, no end of the last line.
+$ ridge serve --step-time 20ms --kv-blocks 20000 --trace $SHARED/serving/traces/azure2023_code_first3000.csv -f json | grep -E '"(requests|finished|prompt_tokens|output_tokens|trace_format)"'
+  "requests": 3000,
+  "finished": 3000,
+  "output_tokens": 84937,
+  "prompt_tokens": 6017797,
+  "trace_format": "azure",

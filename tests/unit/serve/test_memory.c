@@ -87,6 +87,30 @@ static void full_blocks_of_a_common_prefix_are_shared(void **state)
     assert_true(rg_kv_conserved(&pool));
 }
 
+/* Two prompts of the same text computed side by side: vLLM keeps both copies, SGLang one. */
+static void equal_blocks_are_merged_where_the_engine_does(void **state)
+{
+    (void)state;
+    const rg_segment text[] = {{7, 12}};
+    for (int merging = 0; merging < 2; merging++) {
+        rg_kv_pool pool;
+        assert_ok(rg_kv_start(&pool, arena, 10, 4, true, &err));
+        pool.merging = merging;
+        rg_kv_seq a = sequence(&pool, text, 1), b = sequence(&pool, text, 1);
+        rg_kv_take(&pool, &a, 3);
+        rg_kv_take(&pool, &b, 3);
+        rg_kv_register(&pool, &a, 12);
+        rg_kv_register(&pool, &b, 12);
+        assert_int_equal(pool.free_count, merging ? 6 : 3);
+        assert_int_equal(a.blocks[1] == b.blocks[1], merging);
+        assert_true(rg_kv_conserved(&pool));
+        rg_kv_release(&pool, &a);
+        rg_kv_release(&pool, &b);
+        assert_int_equal(pool.free_count, 9);
+        assert_true(rg_kv_conserved(&pool));
+    }
+}
+
 static void reused_blocks_are_forgotten(void **state)
 {
     (void)state;
@@ -333,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(free_queue_reuses_untouched_blocks_then_tails),
         TEST(full_blocks_of_a_common_prefix_are_shared),
+        TEST(equal_blocks_are_merged_where_the_engine_does),
         TEST(reused_blocks_are_forgotten),
         TEST(prefix_hits_of_mooncake_are_exact_with_unlimited_memory),
         TEST(pages_hold_more_requests_than_contiguous_memory),
