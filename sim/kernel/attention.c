@@ -48,6 +48,13 @@ static double kv_element_bytes(const rg_op_attention *a)
     return rg_format_bytes(&a->kv, 4096.0).v / 4096.0;
 }
 
+/* A unit that finds no work costs this share of one that does (windows of 8192 in caches of 16K to
+ * 128K tokens, H200). */
+static const double empty_unit_share = 0.25;
+/* One SM can read this many times its even share of the memory bandwidth: 48 KB in flight over 600
+ * ns against 4.8 TB/s over 132 SMs. */
+static const double most_sm_share = 2.2;
+
 /* Columns that the products of a head run over: kernels exist for 32, 64, 128 and 256 (fused
  * attention of TensorRT-LLM), in steps of 32 for flash attention; latent attention has a kernel of
  * its own. */
@@ -147,7 +154,7 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
 
 /* What decode attention has to do, the same for each kernel. */
 typedef struct decode_work {
-    double batch, span, heads, kv_heads, rows, dim, kv_bytes;
+    double batch, span, length, heads, kv_heads, rows, dim, kv_bytes;
     double missed, hit; /* bytes from memory, from L2 */
 } decode_work;
 
@@ -160,6 +167,7 @@ static decode_work work_of(const rg_kernel_device *device, const double *c, cons
     w.kv_bytes = kv_element_bytes(a);
     w.span =
         rg_attention_span((double)a->q_tokens, a->kv_tokens, (double)a->window, (double)a->sinks);
+    w.length = a->kv_tokens + (double)a->q_tokens; /* splits are cut from all of it */
     w.rows = w.heads / w.kv_heads * (double)a->q_tokens;
     const double bytes = rg_op_bytes(op).v;
     const double room = c[RG_DEC_L2_SHARE] * device->l2_room;
@@ -170,21 +178,35 @@ static decode_work work_of(const rg_kernel_device *device, const double *c, cons
     return w;
 }
 
+/* Splits of a cache whose whole length is cut, of which those outside a window find no work: how
+ * many work, and on how many tokens each. */
+static void busy_splits(const decode_work *w, double splits, double *busy, double *tokens)
+{
+    const double each = w->length / splits;
+    *busy = fmin(splits, rg_kernel_up(w->span / each));
+    *tokens = fmin(w->span, each);
+}
+
 /* One CTA a query head, no matrix units. */
 static void vector_decode(const rg_kernel_device *device, const double *c, const decode_work *w,
                           double memory, double l2, rg_kernel_parts *out)
 {
     const double ctas = w->batch * w->heads, units = device->units, f = device->hz;
     double splits = 1.0;
-    if (w->span > VECTOR_SPLIT)
-        splits = fmax(1.0, fmin(rg_kernel_down(units / ctas), rg_kernel_up(w->span / LEAST_SPLIT)));
+    if (w->length > VECTOR_SPLIT)
+        splits =
+            fmax(1.0, fmin(rg_kernel_down(units / ctas), rg_kernel_up(w->length / LEAST_SPLIT)));
+    double busy, tokens;
+    busy_splits(w, splits, &busy, &tokens);
     const double width =
         (w->dim + 16.0) / 144.0 * (w->kv_bytes <= 1.5 ? c[RG_DEC_VECTOR_NARROW] : 1.0);
-    const double alone = w->span / splits * c[RG_DEC_VECTOR_ALONE] * width;
+    const double alone = tokens * c[RG_DEC_VECTOR_ALONE] * width;
     const double pulled = ctas * w->span * c[RG_DEC_VECTOR_TOKEN] * width / units;
-    const double starts = fmax(0.0, ctas * splits / units - 1.0) * c[RG_DEC_VECTOR_CTA];
+    const double starts = fmax(0.0, ctas * busy / units - 1.0) * c[RG_DEC_VECTOR_CTA];
     const double sm = (fmax(alone, pulled) + starts) / f;
-    out->fixed = (c[RG_DEC_VECTOR_START] + (splits > 1.0 ? c[RG_DEC_VECTOR_MERGE] : 0.0)) / f;
+    const double launch =
+        c[RG_DEC_VECTOR_START] * (w->kv_bytes <= 1.5 ? 1.0 : 0.8 + 0.2 * w->dim / 128.0);
+    out->fixed = (launch + (splits > 1.0 ? c[RG_DEC_VECTOR_MERGE] : 0.0)) / f;
     out->l2 = fmax(sm, l2);
     out->compute = 0.0;
     out->total = out->fixed + rg_kernel_join(sm, memory + l2, 3.0);
@@ -197,21 +219,30 @@ static void matrix_decode(const rg_kernel_device *device, const double *c, const
 {
     const double units = device->units, f = device->hz, pairs = w->batch * w->kv_heads;
     double splits =
-        fmin(rg_kernel_down(SPLIT_WAVES * units / pairs), rg_kernel_up(w->span / LEAST_SPLIT));
+        fmin(rg_kernel_down(SPLIT_WAVES * units / pairs), rg_kernel_up(w->length / LEAST_SPLIT));
     if (splits < 1.0 || (device->flash && w->rows <= 1.0))
         splits = 1.0;
     const double row_tile = narrow ? 8.0 : 16.0;
     const double wide =
         c[narrow ? RG_DEC_GROUP8 : RG_DEC_GROUP] * fmax(0.0, w->rows - row_tile) / row_tile;
     const double width = 0.7 + 0.3 * w->dim / 128.0;
-    const double waves = fmax(1.0, pairs * splits / units);
-    const double tiles = rg_kernel_up(w->span / splits / DECODE_TILE) - 1.0;
+    double busy, tokens;
+    busy_splits(w, splits, &busy, &tokens);
+    const double waves = fmax(1.0, pairs * busy / units);
+    const double tiles = rg_kernel_up(tokens / DECODE_TILE) - 1.0;
     const double unit = c[narrow ? RG_DEC_CTA8 : RG_DEC_CTA] * width * (1.0 + wide);
     const double tile =
         c[narrow ? RG_DEC_TILE8 : RG_DEC_TILE] * w->dim / 128.0 * rg_kernel_up(w->rows / row_tile);
-    const double sm = waves * (unit + tiles * tile) / f;
+    const double outside = pairs * (splits - busy) / units; /* units that a window leaves empty */
+    const double sm = (waves * (unit + tiles * tile) + outside * empty_unit_share * unit) / f;
+    if (outside > 0.0) {
+        /* The few that work are not many enough to even out: the busiest SM holds whole ones. */
+        const double held = pairs * busy / units;
+        memory *= held > 1.0 ? rg_kernel_up(held) / held : 1.0 / fmax(held, 1.0 / most_sm_share);
+    }
     const bool copied = device->flash && w->rows > 1.0 && w->batch > 1.0 && w->kv_heads > 1.0;
-    out->fixed = (c[narrow ? RG_DEC_START8 : RG_DEC_START] +
+    const bool prepared = narrow && w->kv_bytes <= 1.5 && w->dim != 128.0;
+    out->fixed = (c[narrow ? RG_DEC_START8 : RG_DEC_START] + (prepared ? c[RG_DEC_PREPARE8] : 0.0) +
                   (splits > 1.0 ? c[narrow ? RG_DEC_MERGE8 : RG_DEC_MERGE] : 0.0) +
                   (copied ? c[RG_DEC_COPY] : 0.0)) /
                  f;

@@ -91,6 +91,8 @@ static const rg_kernel_constant decode[RG_DEC_COUNT] = {
                       "growth of a unit for each 16 query rows beyond 16"},
     [RG_DEC_START8] = {"start_8bit_cycles", 11000, 2000, 60000, 0.5, true,
                        "launch, with RoPE and cache write, 8-bit cache"},
+    [RG_DEC_PREPARE8] = {"prepare_8bit_cycles", 4000, 100, 20000, 0.5, true,
+                         "a launch more for an 8-bit cache where head_dim is not 128"},
     [RG_DEC_CTA8] = {"cta_8bit_cycles", 2500, 100, 20000, 0.7, true, "one work unit, 8-bit cache"},
     [RG_DEC_TILE8] = {"tile_8bit_cycles", 300, 10, 3000, 0.7, true,
                       "64 tokens of head_dim 128 within a unit, 8-bit cache"},

@@ -103,6 +103,7 @@ enum {
     RG_DEC_L2_SHARE, /* l2_share_ratio */
     RG_DEC_GROUP,    /* wide_group_ratio: growth of a unit per 16 query rows beyond 16 */
     RG_DEC_START8,   /* the same for an 8-bit cache, where another kernel runs */
+    RG_DEC_PREPARE8, /* prepare_8bit_cycles: a launch more where head_dim is not 128 */
     RG_DEC_CTA8,
     RG_DEC_TILE8,
     RG_DEC_MERGE8,

@@ -186,7 +186,7 @@ static void decode_kernel_follows_the_library_rule(void **state)
     assert_string_equal(choice(&d, &wide), "vector kernel");
 }
 
-static void a_window_costs_what_a_cache_of_its_length_costs(void **state)
+static void a_window_costs_little_more_than_a_cache_of_its_length(void **state)
 {
     (void)state;
     const rg_kernel_device d = round_device();
@@ -195,7 +195,13 @@ static void a_window_costs_what_a_cache_of_its_length_costs(void **state)
     a.window = 1024;
     windowed = rg_op_make_attention("attention", RG_OP_ATTN_DECODE, &a);
     const rg_op cut = decode(64, 1023, 16, 2, "bf16");
-    assert_close(seconds(&d, &windowed), seconds(&d, &cut), 1e-12);
+    const rg_op full = decode(64, 30000, 16, 2, "bf16");
+    /* The same tokens, but splits are cut from all 30001 and most find no work: 128 pairs on 100
+     * SMs are cut in 6 of 5000, one of which holds the window, so some SMs read twice what others
+     * do. */
+    assert_true(seconds(&d, &windowed) >= seconds(&d, &cut));
+    assert_true(seconds(&d, &windowed) < 3.0 * seconds(&d, &cut));
+    assert_true(seconds(&d, &windowed) < 0.2 * seconds(&d, &full));
 }
 
 static rg_op prefill(int64_t batch, int64_t q, double past, bool causal)
@@ -452,7 +458,7 @@ int main(void)
         cmocka_unit_test(join_adds_at_one_and_is_pythagoras_at_two),
         cmocka_unit_test(half_of_the_reads_hit_when_the_footprint_fills_the_room),
         cmocka_unit_test(decode_kernel_follows_the_library_rule),
-        cmocka_unit_test(a_window_costs_what_a_cache_of_its_length_costs),
+        cmocka_unit_test(a_window_costs_little_more_than_a_cache_of_its_length),
         cmocka_unit_test(causal_prefill_nears_half_of_the_full_square),
         cmocka_unit_test(chunks_of_a_prompt_cost_at_least_the_prompt),
         cmocka_unit_test(dealt_rows_touch_more_experts_than_drawn_ones),
