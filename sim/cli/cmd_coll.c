@@ -193,17 +193,20 @@ static rg_status ranks_of_a_host(job *j, const char *path, int64_t *out, rg_err 
     size_t length;
     *out = 0;
     RG_TRY(rg_file_read(j->arena, path, MOST_LOG_BYTES, &text, &length, err));
-    for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        const size_t width = strcspn(line, "\n");
+    for (const char *next = text; *next != '\0';) {
+        char line[256]; /* such lines are short; longer ones are something else */
+        const size_t width = strcspn(next, "\n");
+        const size_t kept = width < sizeof line ? width : sizeof line - 1;
+        memcpy(line, next, kept);
+        line[kept] = '\0';
+        next += width + (next[width] == '\n');
         const char *rank = strstr(line, "Rank"), *on = strstr(line, " on ");
-        if (rank == NULL || on == NULL || on > line + width || rank > on ||
-            strstr(on, " device ") == NULL)
+        if (rank == NULL || on == NULL || rank > on || strstr(on, " device ") == NULL)
             continue;
-        on += strspn(on, " ") + 2;
+        on += strlen(" on ");
         on += strspn(on, " ");
-        const size_t size = strcspn(on, " \n");
-        if (size >= sizeof host)
+        const size_t size = strcspn(on, " ");
+        if (size == 0 || size >= sizeof host)
             continue;
         if (host[0] == '\0')
             memcpy(host, on, size);
