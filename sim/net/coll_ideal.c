@@ -234,7 +234,7 @@ rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,
         const double rounds = algorithm == RG_ALG_TWO_SHOT ? 2 : 1;
         const bool alone = q->op == RG_COLL_SEND_RECV;
         const double share = one || alone ? 1 : 1 / n; /* of S, for each peer */
-        rg_coll_limit inner;
+        rg_coll_limit inner = RG_LIMIT_LINK;
         const double within = g->local > 1 ? rg_coll_direct_cost(x, g, 1, share, &inner) * S : 0;
         const double beyond =
             g->domains > 1 ? (alone ? 1 : n - (double)g->local) * share * S / g->net_rate : 0;
