@@ -291,6 +291,7 @@ static rg_status rg_guard_rerun(rg_guard_job *j)
         }
     setenv("RIDGE_RUN", path, 1);
     setenv("RIDGE_KERNELS", kernels, 1);
+    // NOLINTNEXTLINE(cert-env33-c): the user's own command line, as given
     const int code = system(command);
     rg_status status = RG_OK;
     rg_run *again = NULL;

@@ -102,7 +102,8 @@ static double rg_median_rank(int n, double wanted, double *coverage)
         before = c;
     }
     *coverage = before;
-    return n / 2 - 1;
+    const int last = n / 2 - 1;
+    return last;
 }
 
 /* Interval of the median of sorted y for effective independent samples out of n; *z is the normal
@@ -244,8 +245,8 @@ static double rg_side_wander(const double *y, int n, double *scratch, double *ro
         h += sum * sum / (to - from);
     }
     h *= 12.0 / ((double)n * (n + 1));
-    const double separate =
-        0.5 * (n / 2) * (n - n / 2); /* rank sum of a half below all of the other */
+    const int first = n / 2;
+    const double separate = 0.5 * first * (n - first); /* rank sum of a half below all others */
     const bool differ = parts == 4 ? gsl_cdf_chisq_Q(h, 3) < 0.005 : fabs(ranks[0]) >= separate;
     for (int k = 0; k < parts; k++) {
         const int from = n * k / parts, to = n * (k + 1) / parts;

@@ -30,6 +30,8 @@ static void rg_out_bytes(rg_text_out *o, const char *text, size_t length)
         o->text = grown;
         o->capacity = capacity;
     }
+    if (o->text == NULL)
+        return;
     memcpy(o->text + o->length, text, length);
     o->length += length;
     o->text[o->length] = '\0';
@@ -398,7 +400,7 @@ rg_status rg_baseline_update(rg_arena *arena, const char *path, const char *old_
     for (int i = 0; i < fresh->count; i++)
         if (picked(context, &fresh->entries[i]))
             sorted[count++] = &fresh->entries[i];
-    qsort(sorted, (size_t)count, sizeof *sorted, rg_base_compare_pointers);
+    qsort(sorted, (size_t)count, sizeof(void *), rg_base_compare_pointers);
     *changed = *added = 0;
     if (old_text == NULL) {
         rg_out_head(&o, fresh);
