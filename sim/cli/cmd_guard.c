@@ -43,9 +43,12 @@ static rg_status rg_guard_load_run(rg_guard_job *j)
     const char *commit = rg_arg_text(j->args, "commit");
     if (commit != NULL)
         j->run->commit = commit;
-    j->from = rg_arena_printf(j->arena, j->err, "%s sha256:%.16s%s%s%s%s%s%s, ridge %s",
-                              j->run->path, j->digest, j->run->date[0] ? ", " : "", j->run->date,
-                              j->run->commit[0] ? ", commit " : "", j->run->commit,
+    char more[32] = "";
+    if (rg_arg_operands(j->args) > 1)
+        snprintf(more, sizeof more, " and %d repeats", rg_arg_operands(j->args) - 1);
+    j->from = rg_arena_printf(j->arena, j->err, "%s sha256:%.16s%s%s%s%s%s%s%s, ridge %s",
+                              j->run->path, j->digest, more, j->run->date[0] ? ", " : "",
+                              j->run->date, j->run->commit[0] ? ", commit " : "", j->run->commit,
                               j->run->driver[0] ? ", driver " : "", j->run->driver, RG_VERSION);
     return j->from == NULL ? RG_ERR_LIMIT : RG_OK;
 }
@@ -417,6 +420,9 @@ static rg_status rg_guard_main(rg_arena *arena, const rg_args *args, rg_err *err
                                    err));
     if (j->run != NULL) {
         RG_TRY(rg_guard_judge(arena, j->run, j->base, &j->options, &j->result, err));
+        if (j->result.count == 0)
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no kernel of '%s' fits --only '%s'",
+                           j->run->path, j->options.only == NULL ? "*" : j->options.only);
         RG_TRY(rg_guard_rerun(j));
     }
     if (history)
