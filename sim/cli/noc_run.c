@@ -227,8 +227,7 @@ static void add_point(rg_table *t, const noc_run *n, double load, const rg_noc_r
     rg_table_real(t, r->network_latency.mean);
     rg_table_real(t, r->hops);
     rg_table_real(t, r->fairness);
-    rg_table_real(t, rg_noc_closed_latency(&n->closed, n->design->graph, &n->design->router,
-                                           &n->config.classes[0], load));
+    rg_table_real(t, rg_noc_closed_latency(&n->closed, n->design->graph, load));
     rg_table_real(t, r->packet_latency.p90);
     rg_table_real(t, r->packet_latency.p95);
     rg_table_real(t, r->packet_latency.p999);
@@ -434,8 +433,7 @@ static rg_status plot_curve(const noc_run *n, const char *path)
     for (int i = 0; i < 100; i++) {
         const double load = n->closed.saturation * (i + 0.5) / 100.0;
         fprintf(estimate, "%.6f,%.4f\n", load,
-                rg_noc_closed_latency(&n->closed, n->design->graph, &n->design->router,
-                                      &n->config.classes[0], load));
+                rg_noc_closed_latency(&n->closed, n->design->graph, load));
     }
     rg_plot_text(plot, "figure_title", "%s, %s traffic", n->design->title,
                  n->config.classes[0].pattern->text);
@@ -533,8 +531,8 @@ rg_status rg_noc_command_run(rg_arena *arena, const rg_args *args, rg_report *re
                                .check = rg_arg_flag(args, "check")};
     RG_TRY(read_traffic(&n));
     RG_TRY(read_protocol(&n));
-    RG_TRY(rg_noc_closed_form(arena, n.design->graph, &n.design->router, &n.config.classes[0],
-                              &n.closed, err));
+    RG_TRY(rg_noc_closed_form(arena, n.design->graph, &n.design->router, n.config.classes,
+                              n.config.class_count, &n.closed, err));
     rg_report_line(report, "%s: %d nodes, %d routers", n.design->title, n.design->graph->nodes,
                    n.design->graph->routers);
     if (rg_arg_flag(args, "closed")) {

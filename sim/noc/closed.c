@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "noc/route.h"
+#include "noc/sweep.h"
 
 enum { MAX_NODES = 4096, MAX_PATH = 4096 };
 
@@ -16,6 +17,7 @@ typedef struct walker {
     double *load;       /* [outputs] */
     double *weight;     /* [routers] of the packets that stand there */
     int *front, *next;  /* [routers] routers with weight */
+    double *share, *eject, *inject; /* [nodes] */
     double *depart;     /* [(buffer + 1) * (MAX_PATH + 2)] of the flits of one packet */
     int path[MAX_PATH]; /* outputs of one way from source to destination */
 } walker;
@@ -38,6 +40,11 @@ static rg_status new_walker(rg_arena *arena, const rg_noc_graph *graph, const rg
     w->front = RG_NEW(arena, int, graph->routers, err);
     w->next = RG_NEW(arena, int, graph->routers, err);
     w->depart = RG_NEW(arena, double, ((size_t)router->buffer + 1) * (MAX_PATH + 2), err);
+    w->share = RG_NEW(arena, double, graph->nodes, err);
+    w->eject = RG_NEW(arena, double, graph->nodes, err);
+    w->inject = RG_NEW(arena, double, graph->nodes, err);
+    if (w->share == NULL || w->eject == NULL || w->inject == NULL)
+        return RG_ERR_LIMIT;
     if (w->load == NULL || w->weight == NULL || w->front == NULL || w->next == NULL ||
         w->depart == NULL)
         return RG_ERR_LIMIT;
@@ -240,13 +247,13 @@ static void add_valiant_latency(walker *w, const rg_noc_class *cl, int source, i
     }
 }
 
-static rg_status walk_traffic(walker *w, const rg_noc_class *cl, double *share, double *eject,
-                              sums *s, rg_err *err)
+static rg_status walk_traffic(walker *w, const rg_noc_class *cl, sums *s, rg_err *err)
 {
     const int nodes = w->graph->nodes;
     const bool valiant = w->router->routing == RG_NOC_ROUTE_VALIANT;
+    double *share = w->share, *eject = w->eject, *inject = w->inject;
     /* One flit offered by a node of factor 1; with replies, both directions together. */
-    const double packets = 1.0 / (mean_flits(cl) + (cl->request_reply ? mean_reply(cl) : 0.0));
+    const double packets = rg_noc_class_share(cl) / rg_noc_class_flits(cl);
     for (int a = 0; a < nodes; a++) {
         const double factor = cl->node_factor != NULL ? cl->node_factor[a] : 1.0;
         if (factor == 0.0)
@@ -258,9 +265,12 @@ static rg_status walk_traffic(walker *w, const rg_noc_class *cl, double *share, 
                 continue;
             RG_TRY(add_flow(w, a, b, weight * mean_flits(cl), err));
             eject[b] += weight * mean_flits(cl);
+            inject[a] += weight * mean_flits(cl);
+            s->flits += weight * rg_noc_class_flits(cl);
             if (cl->request_reply) {
                 RG_TRY(add_flow(w, b, a, weight * mean_reply(cl), err));
                 eject[a] += weight * mean_reply(cl);
+                inject[b] += weight * mean_reply(cl);
             }
             if (valiant)
                 add_valiant_latency(w, cl, a, b, weight, s);
@@ -286,12 +296,11 @@ static double cut_limit(const rg_noc_graph *g, const uint8_t *side, const double
     return limit;
 }
 
-/* Traffic from side 0 to 1 and back, flits per cycle at one flit offered per node. */
+/* Adds the traffic from side 0 to 1 and back, flits per cycle at load 1. */
 static void crossing_traffic(const rg_noc_graph *g, const rg_noc_class *cl, const uint8_t *side,
                              double *share, double *crossing)
 {
-    const double both = mean_flits(cl) + (cl->request_reply ? mean_reply(cl) : 0.0);
-    crossing[0] = crossing[1] = 0.0;
+    const double both = rg_noc_class_flits(cl) / rg_noc_class_share(cl);
     for (int a = 0; a < g->nodes; a++) {
         const double factor = cl->node_factor != NULL ? cl->node_factor[a] : 1.0;
         if (factor == 0.0)
@@ -309,39 +318,58 @@ static void crossing_traffic(const rg_noc_graph *g, const rg_noc_class *cl, cons
     }
 }
 
-/* Cuts to try: a cube through the middle of each dimension, anything else through the middle of
- * the router numbers, and each router against the rest. Any cut is a bound, whatever the routing.
- */
-static rg_status cut_bound(rg_arena *arena, const rg_noc_graph *g, const rg_noc_class *cl,
-                           double *share, double *out, rg_err *err)
+typedef struct cutter {
+    const rg_noc_graph *graph;
+    const rg_noc_class *classes;
+    int count;
+    uint8_t *side; /* [routers] */
+    double *share;
+    double limit; /* the tightest so far */
+} cutter;
+
+static void try_cut(cutter *c)
 {
-    uint8_t *side = RG_NEW(arena, uint8_t, g->routers, err);
-    double crossing[2];
-    if (side == NULL)
+    double crossing[2] = {0.0, 0.0};
+    for (int k = 0; k < c->count; k++)
+        crossing_traffic(c->graph, &c->classes[k], c->side, c->share, crossing);
+    c->limit = fmin(c->limit, cut_limit(c->graph, c->side, crossing));
+}
+
+/* Cuts to try: a cube through the middle of each dimension, anything else through the middle of
+ * the router numbers, and each router against the rest. Any cut is a bound, whatever the routing. */
+static rg_status cut_bound(rg_arena *arena, const walker *w, const rg_noc_class *classes, int count,
+                           double *out, rg_err *err)
+{
+    const rg_noc_graph *g = w->graph;
+    cutter c = {.graph = g,
+                .classes = classes,
+                .count = count,
+                .side = RG_NEW(arena, uint8_t, g->routers, err),
+                .share = w->share,
+                .limit = INFINITY};
+    if (c.side == NULL)
         return RG_ERR_LIMIT;
-    *out = INFINITY;
     const bool cube = g->shape == RG_NOC_MESH || g->shape == RG_NOC_TORUS;
     int step = 1;
     for (int d = 0; d < (cube ? g->dims : 1); d++) {
         const int k = cube ? g->extent[d] : g->routers;
         for (int r = 0; r < g->routers; r++)
-            side[r] = r / step % k >= (k + 1) / 2;
-        crossing_traffic(g, cl, side, share, crossing);
-        *out = fmin(*out, cut_limit(g, side, crossing));
+            c.side[r] = r / step % k >= (k + 1) / 2;
+        try_cut(&c);
         step *= k;
     }
     for (int alone = 0; alone < g->routers && g->routers <= 256; alone++) {
         for (int r = 0; r < g->routers; r++)
-            side[r] = r == alone;
-        crossing_traffic(g, cl, side, share, crossing);
-        *out = fmin(*out, cut_limit(g, side, crossing));
+            c.side[r] = r == alone;
+        try_cut(&c);
     }
+    *out = c.limit;
     return RG_OK;
 }
 
-static void find_bound(const rg_noc_graph *g, const rg_noc_class *cl, const double *eject,
-                       rg_noc_closed *out)
+static void find_bound(const walker *w, rg_noc_closed *out)
 {
+    const rg_noc_graph *g = w->graph;
     double highest = 0.0;
     out->hottest = -1;
     for (int o = 0; o < g->outputs; o++) {
@@ -351,16 +379,10 @@ static void find_bound(const rg_noc_graph *g, const rg_noc_class *cl, const doub
             out->hottest = o;
         }
     }
-    const double both = mean_flits(cl) + (cl->request_reply ? mean_reply(cl) : 0.0);
     for (int n = 0; n < g->nodes; n++) {
-        const double factor = cl->node_factor != NULL ? cl->node_factor[n] : 1.0;
-        /* What a node puts in: its own packets, and its replies to what it takes. */
-        double in = factor * mean_flits(cl) / both;
-        if (cl->request_reply)
-            in += (eject[n] - factor * mean_reply(cl) / both) * mean_reply(cl) / mean_flits(cl);
-        in *= g->in_channel[g->node_input[n]].period;
+        const double in = w->inject[n] * g->in_channel[g->node_input[n]].period;
         out->inject_load = fmax(out->inject_load, in);
-        out->eject_load = fmax(out->eject_load, eject[n]);
+        out->eject_load = fmax(out->eject_load, w->eject[n]);
     }
     if (out->inject_load > highest * (1.0 + 1e-12)) {
         highest = out->inject_load;
@@ -378,8 +400,17 @@ static double vc_limit(const rg_noc_router *r, double flits, int vcs)
     return fmin(1.0, vcs * flits / (flits + turn));
 }
 
+/* VCs that the classes use between them, at most the router's. */
+static int used_vcs(const rg_noc_router *router, const rg_noc_class *classes, int count)
+{
+    int vcs = 0;
+    for (int c = 0; c < count; c++)
+        vcs += classes[c].vc_count; /* requests and replies load opposite channels: not summed */
+    return vcs < router->vcs ? vcs : router->vcs;
+}
+
 rg_status rg_noc_closed_form(rg_arena *arena, const rg_noc_graph *graph,
-                             const rg_noc_router *router, const rg_noc_class *traffic,
+                             const rg_noc_router *router, const rg_noc_class *classes, int count,
                              rg_noc_closed *out, rg_err *err)
 {
     walker *w;
@@ -389,37 +420,33 @@ rg_status rg_noc_closed_form(rg_arena *arena, const rg_noc_graph *graph,
         return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "'%d' nodes; the closed form goes up to %d",
                        graph->nodes, MAX_NODES);
     RG_TRY(new_walker(arena, graph, router, &w, err));
-    double *share = RG_NEW(arena, double, graph->nodes, err);
-    double *eject = RG_NEW(arena, double, graph->nodes, err);
-    if (share == NULL || eject == NULL)
-        return RG_ERR_LIMIT;
-    RG_TRY(walk_traffic(w, traffic, share, eject, &s, err));
+    for (int c = 0; c < count; c++)
+        RG_TRY(walk_traffic(w, &classes[c], &s, err));
     if (s.packets == 0.0)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "no node sends anything");
     out->link_load = w->load;
     out->zero_load_latency = s.latency / s.packets;
     out->zero_load_least = s.least;
     out->hops = s.hops / s.packets;
-    find_bound(graph, traffic, eject, out);
-    RG_TRY(cut_bound(arena, graph, traffic, share, &out->cut_bound, err));
-    out->saturation = out->bound * fmin(rg_noc_channel_efficiency(traffic->vc_count),
-                                        vc_limit(router, mean_flits(traffic), traffic->vc_count));
+    out->packet_flits = s.flits / s.packets;
+    find_bound(w, out);
+    RG_TRY(cut_bound(arena, w, classes, count, &out->cut_bound, err));
+    const int vcs = used_vcs(router, classes, count);
+    out->efficiency =
+        fmin(rg_noc_channel_efficiency(vcs), vc_limit(router, out->packet_flits, vcs));
+    out->saturation = out->bound * out->efficiency;
     return RG_OK;
 }
 
-double rg_noc_closed_latency(const rg_noc_closed *closed, const rg_noc_graph *graph,
-                             const rg_noc_router *router, const rg_noc_class *traffic, double load)
+double rg_noc_closed_latency(const rg_noc_closed *closed, const rg_noc_graph *graph, double load)
 {
-    const double flits = mean_flits(traffic);
-    const double most = fmin(rg_noc_channel_efficiency(traffic->vc_count),
-                             vc_limit(router, flits, traffic->vc_count));
     double wait = 0.0, through = 0.0;
     if (!(load < closed->saturation))
         return NAN;
     for (int o = 0; o < graph->outputs; o++) {
         const int period = graph->out_channel[o].period;
-        const double use = closed->link_load[o] * load * period / most;
-        wait += closed->link_load[o] * flits * period * use / (2.0 * (1.0 - use));
+        const double use = closed->link_load[o] * load * period / closed->efficiency;
+        wait += closed->link_load[o] * closed->packet_flits * period * use / (2.0 * (1.0 - use));
         through += graph->out_target[o] < 0 ? closed->link_load[o] : 0.0;
     }
     return closed->zero_load_latency + wait / through;
@@ -479,7 +506,7 @@ rg_status rg_noc_group_bandwidth(rg_arena *arena, const rg_noc_design *design, c
     RG_TRY(need_units(design, true, err));
     RG_TRY(rg_noc_group_traffic(arena, design, from, to, &traffic, &injecting, err));
     traffic.vc_count = (design->router.vcs + 1) / 2; /* the other direction has the other half */
-    RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &traffic, &closed, err));
+    RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &traffic, 1, &closed, err));
     const double scale = injecting * design->flit_bytes * design->clock_hz;
     *bound = RG_BPS(closed.bound * scale);
     *sustained = RG_BPS(closed.saturation * scale);
@@ -496,8 +523,8 @@ rg_status rg_noc_group_round_trip(rg_arena *arena, const rg_noc_design *design, 
     RG_TRY(rg_noc_group_traffic(arena, design, from, to, &there, &injecting, err));
     RG_TRY(rg_noc_group_traffic(arena, design, to, from, &back, &injecting, err));
     back.flits = reply_flits;
-    RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &there, &a, err));
-    RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &back, &b, err));
+    RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &there, 1, &a, err));
+    RG_TRY(rg_noc_closed_form(arena, design->graph, &design->router, &back, 1, &b, err));
     *out = RG_S((a.zero_load_latency + b.zero_load_latency) / design->clock_hz);
     return RG_OK;
 }

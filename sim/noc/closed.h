@@ -21,14 +21,16 @@ typedef struct rg_noc_closed {
     int hottest;       /* output with the highest load for its width, -1: a node's channel */
     double bound;      /* offered flits per injecting node and cycle that fill it */
     double cut_bound;  /* the same by the tightest balanced cut that was found, any routing */
-    double saturation; /* estimate: bound times rg_noc_channel_efficiency */
+    double efficiency;        /* share of a channel that the routers can fill */
+    double packet_flits;      /* mean length of a packet */
+    double saturation;        /* estimate: bound times efficiency */
 } rg_noc_closed;
 
-/** Closed form of one class of traffic. Zero load is exact, multi-flit packets and short buffers
+/** Closed form of all classes of traffic together, each by its share. Zero load is exact, multi-flit packets and short buffers
  * included (the packet's flits are followed through the credit loops of its path).
  * Errors: RG_ERR_LIMIT beyond 4096 nodes, RG_ERR_MODEL for impossible routings. */
 rg_status rg_noc_closed_form(rg_arena *arena, const rg_noc_graph *graph,
-                             const rg_noc_router *router, const rg_noc_class *traffic,
+                             const rg_noc_router *router, const rg_noc_class *classes, int count,
                              rg_noc_closed *out, rg_err *err);
 
 /** Share of a channel that v virtual channels with one-pass allocation can fill: v / (v + 1/sqrt
@@ -41,8 +43,7 @@ double rg_noc_channel_efficiency(int vcs);
  * plus at each channel the wait of an M/D/1 queue, u n / (2 (1 - u)), u the channel's load over its
  * efficiency and n the flits of a packet (Kleinrock, "Queueing Systems" vol. 1, 1975, eq. 5.63).
  * NaN at and above saturation. */
-double rg_noc_closed_latency(const rg_noc_closed *closed, const rg_noc_graph *graph,
-                             const rg_noc_router *router, const rg_noc_class *traffic, double load);
+double rg_noc_closed_latency(const rg_noc_closed *closed, const rg_noc_graph *graph, double load);
 
 /** Bytes per second that group `from` can move to group `to` at most, every source sending to every
  * destination alike: by channel loads. bound is the wire limit, sustained what the channels'

@@ -63,6 +63,7 @@ typedef struct rg_noc_class {
     const rg_noc_pattern *pattern;
     double packets_per_cycle;  /* of each injecting node, 0 to 1 */
     const double *node_factor; /* [nodes] multiplies packets_per_cycle; NULL: all 1 */
+    double share; /* of a sweep's load; 0 stands for 1 */
     int flits;                 /* per packet */
     int vc_first, vc_count;    /* range of VCs of its packets (requests) */
     bool request_reply;

@@ -12,13 +12,19 @@ double rg_noc_class_flits(const rg_noc_class *cl)
            (1.0 - cl->write_share) * (cl->read_request + cl->read_reply);
 }
 
-static int injecting_nodes(const rg_noc_config *config)
+double rg_noc_class_share(const rg_noc_class *cl)
 {
-    const double *factor = config->classes[0].node_factor;
-    int count = 0;
-    for (int n = 0; n < config->graph->nodes; n++)
-        count += factor == NULL || factor[n] > 0.0;
-    return count;
+    return cl->share > 0.0 ? cl->share : 1.0;
+}
+
+double rg_noc_offered(const rg_noc_class *classes, int count, int nodes)
+{
+    double sum = 0.0;
+    for (int c = 0; c < count; c++)
+        for (int n = 0; n < nodes; n++)
+            sum += rg_noc_class_share(&classes[c]) *
+                   (classes[c].node_factor != NULL ? classes[c].node_factor[n] : 1.0);
+    return sum;
 }
 
 /* One load; arrays of the result, when asked for, lie in arena, which this thread alone uses. */
@@ -28,7 +34,8 @@ static rg_status run_load(rg_arena *arena, const rg_noc_config *config,
 {
     rg_noc_config mine = *config;
     for (int c = 0; c < mine.class_count; c++)
-        mine.classes[c].packets_per_cycle = load / rg_noc_class_flits(&mine.classes[c]);
+        mine.classes[c].packets_per_cycle =
+            load * rg_noc_class_share(&mine.classes[c]) / rg_noc_class_flits(&mine.classes[c]);
     return rg_noc_run_seeds(arena, &mine, protocol, seeds, detail, out, err);
 }
 
@@ -69,7 +76,8 @@ rg_status rg_noc_find_saturation(rg_arena *arena, const rg_noc_config *config,
                                  const rg_noc_protocol *protocol, double highest, double tolerance,
                                  int seeds, rg_noc_saturation *out, rg_err *err)
 {
-    const double share = (double)config->graph->nodes / injecting_nodes(config);
+    const int nodes = config->graph->nodes;
+    const double share = nodes / rg_noc_offered(config->classes, config->class_count, nodes);
     rg_noc_result result;
     double load = highest;
     *out = (rg_noc_saturation){.unstable = INFINITY, .accepted = NAN};

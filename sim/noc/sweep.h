@@ -1,7 +1,7 @@
 /* noc/sweep.h: many loads of one network, and the load at which it saturates.
  *
  * Reads core, noc/sim.h. Loads are in flits per injecting node and cycle; with requests and replies
- * they count both directions together.
+ * they count both directions together; with several classes a load multiplies the share of each.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_NOC_SWEEP_H
@@ -11,6 +11,12 @@
 
 /** Flits that one packet of the class stands for: its own, and its reply's. */
 double rg_noc_class_flits(const rg_noc_class *traffic);
+
+/** share of the class, 1 when it gives none. */
+double rg_noc_class_share(const rg_noc_class *traffic);
+/** Flits per cycle that all nodes together offer at load 1. One class without factors: the number
+ * of nodes that inject. */
+double rg_noc_offered(const rg_noc_class *classes, int count, int nodes);
 
 /** Each load run with `seeds` seeds, all on all cores; results in the order of the loads. detail:
  * with per-link and per-node arrays. */

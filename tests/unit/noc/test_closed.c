@@ -34,7 +34,7 @@ static rg_noc_closed closed_of(const char *network, const char *traffic, int fli
     assert_ok(rg_noc_pattern_parse(arena, traffic, (*design)->graph, RG_NOWHERE, &pattern, &err));
     const rg_noc_class cl = {
         .pattern = pattern, .packets_per_cycle = 1, .flits = flits, .vc_count = 4};
-    assert_ok(rg_noc_closed_form(arena, (*design)->graph, &(*design)->router, &cl, &closed, &err));
+    assert_ok(rg_noc_closed_form(arena, (*design)->graph, &(*design)->router, &cl, 1, &closed, &err));
     return closed;
 }
 
@@ -105,7 +105,7 @@ static void valiant_levels_any_pattern(void **state)
     assert_ok(rg_noc_pattern_parse(arena, "transpose", d->graph, RG_NOWHERE, &pattern, &err));
     const rg_noc_class cl = {.pattern = pattern, .packets_per_cycle = 1, .flits = 1, .vc_count = 4};
     d->router.routing = RG_NOC_ROUTE_VALIANT;
-    assert_ok(rg_noc_closed_form(arena, d->graph, &d->router, &cl, &c, &err));
+    assert_ok(rg_noc_closed_form(arena, d->graph, &d->router, &cl, 1, &c, &err));
     assert_close(c.bound, 1.0 / (2.0 * 8.0 / 4.0), 1e-9);
     assert_close(c.hops, 2.0 * (1.0 + 2.0 * (8 - 0.125) / 3.0) - 1.0, 1e-9);
 }
@@ -153,7 +153,7 @@ static void simulated_links_carry_the_computed_loads(void **state)
             assert_true(fabs(r.link_load[o] - want) < most + 1e-9);
         }
         /* and its mean latency at half of saturation within 6 %, as the model leaves room for */
-        assert_close(rg_noc_closed_latency(&c, d->graph, &d->router, &config.classes[0], load),
+        assert_close(rg_noc_closed_latency(&c, d->graph, load),
                      r.packet_latency.mean, 0.06);
     }
 }

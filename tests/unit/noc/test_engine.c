@@ -197,7 +197,7 @@ static void closed_form_and_simulation_agree_on_lone_packets(void **state)
                                               .node_factor = only,
                                               .flits = lengths[l],
                                               .vc_count = router.vcs};
-                assert_ok(rg_noc_closed_form(arena, graph, &router, &traffic, &closed, &err));
+                assert_ok(rg_noc_closed_form(arena, graph, &router, &traffic, 1, &closed, &err));
                 assert_close(closed.zero_load_latency,
                              lone_latency(graph, &router, 0, 7, lengths[l]), 1e-12);
             }
