@@ -38,6 +38,8 @@ static const rg_option options[] = {
      false},
     {"from", 0, "GROUP", NULL, "nodes that send (all), or ask (sm)", false},
     {"to", 0, "GROUP", NULL, "nodes that are sent to, each alike, or that answer (slice)", false},
+    {"workload", 0, "FILE", NULL,
+     "classes of traffic with their rates and channels (kind: noc-traffic)", false},
     {"load", 'l', "L,...", NULL, "flits per sending node and cycle; default: a sweep", true},
     {"packet", 0, "FLITS", "1", "flits per packet", false},
     {"request-reply", 0, "R,RR,W,WR", NULL,

@@ -7,6 +7,7 @@
 #include "cli/noc.h"
 #include "core/text.h"
 #include "noc/closed.h"
+#include "noc/workload.h"
 #include "report/plot.h"
 
 enum { MAX_LOADS = 256 };
@@ -20,7 +21,8 @@ typedef struct noc_run {
     rg_noc_config config;
     rg_noc_protocol protocol;
     rg_noc_closed closed;
-    int injecting, seeds;
+    int seeds;
+    double offered; /* flits per cycle of all nodes at load 1 */
     double loads[MAX_LOADS];
     int load_count;
     rg_noc_result *results;
@@ -100,14 +102,30 @@ static rg_status read_transactions(const noc_run *n, rg_noc_class *cl)
     return RG_OK;
 }
 
+/* Classes from a file; loads then multiply their shares. */
+static rg_status read_workload(noc_run *n)
+{
+    rg_noc_workload w;
+    RG_TRY(rg_noc_workload_load(n->arena, rg_arg_text(n->args, "workload"), n->design, &w, n->err));
+    RG_TRY(rg_report_input(n->report, "workload", w.path, n->err));
+    for (int c = 0; c < w.count; c++)
+        n->config.classes[c] = w.classes[c];
+    n->config.class_count = w.count;
+    rg_report_assume(n->report, "loads multiply the shares of the %d classes", w.count);
+    return RG_OK;
+}
+
 static rg_status read_traffic(noc_run *n)
 {
+    if (rg_arg_given(n->args, "workload"))
+        return read_workload(n);
     rg_noc_class *cl = &n->config.classes[0];
     int64_t flits;
+    int injecting;
     const char *from = rg_arg_given(n->args, "from") ? rg_arg_text(n->args, "from") : "all";
     const char *to = rg_arg_given(n->args, "to") ? rg_arg_text(n->args, "to") : "all";
     RG_TRY(rg_arg_int(n->args, "packet", 1, 65535, &flits, n->err));
-    RG_TRY(rg_noc_group_traffic(n->arena, n->design, from, to, cl, &n->injecting, n->err));
+    RG_TRY(rg_noc_group_traffic(n->arena, n->design, from, to, cl, &injecting, n->err));
     if (rg_arg_given(n->args, "traffic") || strcmp(to, "all") == 0) {
         rg_noc_pattern *pattern;
         RG_TRY(rg_noc_pattern_parse(n->arena, rg_arg_text(n->args, "traffic"), n->design->graph,
@@ -119,10 +137,24 @@ static rg_status read_traffic(noc_run *n)
     return rg_arg_given(n->args, "request-reply") ? read_transactions(n, cl) : RG_OK;
 }
 
+/* The load at which some source starts a packet every cycle: no more can be offered. */
+static double most_load(const noc_run *n)
+{
+    double most = INFINITY;
+    for (int c = 0; c < n->config.class_count; c++) {
+        const rg_noc_class *cl = &n->config.classes[c];
+        double factor = 0.0;
+        for (int node = 0; node < n->design->graph->nodes; node++)
+            factor = fmax(factor, cl->node_factor != NULL ? cl->node_factor[node] : 1.0);
+        most = fmin(most, rg_noc_class_flits(cl) / (rg_noc_class_share(cl) * factor));
+    }
+    return most;
+}
+
 /* --load 0.1,0.2 or, when none is given, ten steps up to the estimated saturation and beyond. */
 static rg_status read_loads(noc_run *n)
 {
-    const double most = rg_noc_class_flits(&n->config.classes[0]);
+    const double most = most_load(n);
     for (int i = 0; i < rg_arg_count(n->args, "load"); i++) {
         const char *text = rg_arg_nth(n->args, "load", i);
         for (const char *cursor = text;;) {
@@ -181,7 +213,7 @@ static void report_closed(noc_run *n)
     if (d->clock_hz > 0.0 && d->flit_bytes > 0.0)
         rg_report_figure(r, "channel_bound_bytes_per_s",
                          "the same bound, all injecting nodes together",
-                         c->bound * n->injecting * d->flit_bytes * d->clock_hz, RG_DIM_BYTES_PER_S);
+                         c->bound * n->offered * d->flit_bytes * d->clock_hz, RG_DIM_BYTES_PER_S);
 }
 
 static void add_point_columns(rg_table *t)
@@ -218,7 +250,7 @@ static void add_point_columns(rg_table *t)
 static void add_point(rg_table *t, const noc_run *n, double load, const rg_noc_result *r)
 {
     rg_table_real(t, load);
-    rg_table_real(t, r->accepted * n->design->graph->nodes / n->injecting);
+    rg_table_real(t, r->accepted * n->design->graph->nodes / n->offered);
     rg_table_bool(t, r->saturated);
     rg_table_real(t, r->packet_latency.mean);
     rg_table_real(t, r->packet_half_width);
@@ -424,7 +456,7 @@ static rg_status plot_curve(const noc_run *n, const char *path)
     for (int i = 0; i < n->load_count; i++) {
         const rg_noc_result *r = &n->results[i];
         fprintf(points, "%.6f,%.4f,%.4f,%.6f\n", n->loads[i], r->packet_latency.mean,
-                r->packet_latency.p99, r->accepted * n->design->graph->nodes / n->injecting);
+                r->packet_latency.p99, r->accepted * n->design->graph->nodes / n->offered);
         most_load = fmax(most_load, n->loads[i]);
         most_latency = fmax(most_latency, r->packet_latency.mean);
     }
@@ -436,7 +468,7 @@ static rg_status plot_curve(const noc_run *n, const char *path)
                 rg_noc_closed_latency(&n->closed, n->design->graph, load));
     }
     rg_plot_text(plot, "figure_title", "%s, %s traffic", n->design->title,
-                 n->config.classes[0].pattern->text);
+                 n->config.class_count > 1 ? "mixed" : n->config.classes[0].pattern->text);
     rg_plot_number(plot, "x_most", 1.05 * fmax(most_load, n->closed.saturation));
     rg_plot_number(plot, "y_most", most_latency > 0.0 ? 1.6 * most_latency : 100.0);
     rg_plot_number(plot, "zero_load", n->closed.zero_load_latency);
@@ -451,7 +483,7 @@ static rg_status plot_curve(const noc_run *n, const char *path)
 static rg_status find_saturation(noc_run *n)
 {
     rg_noc_saturation *s = &n->saturation;
-    const double most = fmin(rg_noc_class_flits(&n->config.classes[0]), 1.02 * n->closed.bound);
+    const double most = fmin(most_load(n), 1.02 * n->closed.bound);
     RG_TRY(rg_noc_find_saturation(n->arena, &n->config, &n->protocol, most, 0.02, n->seeds, s,
                                   n->err));
     if (isfinite(s->unstable)) {
@@ -530,6 +562,7 @@ rg_status rg_noc_command_run(rg_arena *arena, const rg_args *args, rg_report *re
                                .seed = rg_arg_seed(args),
                                .check = rg_arg_flag(args, "check")};
     RG_TRY(read_traffic(&n));
+    n.offered = rg_noc_offered(n.config.classes, n.config.class_count, n.design->graph->nodes);
     RG_TRY(read_protocol(&n));
     RG_TRY(rg_noc_closed_form(arena, n.design->graph, &n.design->router, n.config.classes,
                               n.config.class_count, &n.closed, err));

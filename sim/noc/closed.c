@@ -14,12 +14,12 @@ typedef struct walker {
     const rg_noc_graph *graph;
     const rg_noc_router *router;
     rg_noc_ways ways;
-    double *load;       /* [outputs] */
-    double *weight;     /* [routers] of the packets that stand there */
-    int *front, *next;  /* [routers] routers with weight */
+    double *load;                   /* [outputs] */
+    double *weight;                 /* [routers] of the packets that stand there */
+    int *front, *next;              /* [routers] routers with weight */
     double *share, *eject, *inject; /* [nodes] */
-    double *depart;     /* [(buffer + 1) * (MAX_PATH + 2)] of the flits of one packet */
-    int path[MAX_PATH]; /* outputs of one way from source to destination */
+    double *depart;                 /* [(buffer + 1) * (MAX_PATH + 2)] of the flits of one packet */
+    int path[MAX_PATH];             /* outputs of one way from source to destination */
 } walker;
 
 double rg_noc_channel_efficiency(int vcs)
@@ -336,7 +336,8 @@ static void try_cut(cutter *c)
 }
 
 /* Cuts to try: a cube through the middle of each dimension, anything else through the middle of
- * the router numbers, and each router against the rest. Any cut is a bound, whatever the routing. */
+ * the router numbers, and each router against the rest. Any cut is a bound, whatever the routing.
+ */
 static rg_status cut_bound(rg_arena *arena, const walker *w, const rg_noc_class *classes, int count,
                            double *out, rg_err *err)
 {

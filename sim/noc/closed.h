@@ -18,17 +18,18 @@ typedef struct rg_noc_closed {
     double hops;              /* routers per packet, mean */
     double *link_load;        /* [outputs] flits per cycle when each injecting node offers one */
     double inject_load, eject_load; /* the busiest node's channels, likewise */
-    int hottest;       /* output with the highest load for its width, -1: a node's channel */
-    double bound;      /* offered flits per injecting node and cycle that fill it */
-    double cut_bound;  /* the same by the tightest balanced cut that was found, any routing */
-    double efficiency;        /* share of a channel that the routers can fill */
-    double packet_flits;      /* mean length of a packet */
-    double saturation;        /* estimate: bound times efficiency */
+    int hottest;         /* output with the highest load for its width, -1: a node's channel */
+    double bound;        /* offered flits per injecting node and cycle that fill it */
+    double cut_bound;    /* the same by the tightest balanced cut that was found, any routing */
+    double efficiency;   /* share of a channel that the routers can fill */
+    double packet_flits; /* mean length of a packet */
+    double saturation;   /* estimate: bound times efficiency */
 } rg_noc_closed;
 
-/** Closed form of all classes of traffic together, each by its share. Zero load is exact, multi-flit packets and short buffers
- * included (the packet's flits are followed through the credit loops of its path).
- * Errors: RG_ERR_LIMIT beyond 4096 nodes, RG_ERR_MODEL for impossible routings. */
+/** Closed form of all classes of traffic together, each by its share. Zero load is exact,
+ * multi-flit packets and short buffers included (the packet's flits are followed through the credit
+ * loops of its path). Errors: RG_ERR_LIMIT beyond 4096 nodes, RG_ERR_MODEL for impossible routings.
+ */
 rg_status rg_noc_closed_form(rg_arena *arena, const rg_noc_graph *graph,
                              const rg_noc_router *router, const rg_noc_class *classes, int count,
                              rg_noc_closed *out, rg_err *err);

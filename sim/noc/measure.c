@@ -188,12 +188,12 @@ static double offered_load(const rg_noc_config *config)
     return sum / config->graph->nodes;
 }
 
-/* Flits that sources are behind with: drawn traffic is made when its turn comes, so a source that
- * lags by some cycles owes what its rate makes in them. */
-static double source_backlog(const rg_noc_sim *s)
+/* Flits in the network and those that sources are behind with: drawn traffic is made when its turn
+ * comes, so a source that lags by some cycles owes what its rate makes in them. */
+static double backlog_of(const rg_noc_sim *s)
 {
     const uint32_t classes = (uint32_t)s->config->class_count;
-    double flits = 0.0;
+    double flits = (double)(s->flits_in - s->flits_out);
     for (uint32_t i = 0; i < s->nodes * classes; i++) {
         const rg_noc_class *cl = &s->config->classes[i % classes];
         const double factor = cl->node_factor != NULL ? cl->node_factor[i / classes] : 1.0;
@@ -229,14 +229,14 @@ static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *
             rg_noc_state_start_counting(s);
             g->running = true;
             g->since = s->now;
-            g->backlog = source_backlog(s);
+            g->backlog = backlog_of(s);
         }
         RG_TRY(rg_noc_state_step(s, p->sample_period, err));
         if (judge_period(s, p, g))
             break;
     }
     const double offered = offered_load(s->config) * s->nodes * (double)(s->now - g->since);
-    if (g->running && source_backlog(s) - g->backlog > p->backlog_threshold * offered)
+    if (g->running && backlog_of(s) - g->backlog > p->backlog_threshold * offered)
         g->late = true;
     if (g->running && worst_lag(s) > WORST_LAG * p->backlog_threshold * (s->now - g->since))
         g->late = true;

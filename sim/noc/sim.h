@@ -63,7 +63,7 @@ typedef struct rg_noc_class {
     const rg_noc_pattern *pattern;
     double packets_per_cycle;  /* of each injecting node, 0 to 1 */
     const double *node_factor; /* [nodes] multiplies packets_per_cycle; NULL: all 1 */
-    double share; /* of a sweep's load; 0 stands for 1 */
+    double share;              /* of a sweep's load; 0 stands for 1 */
     int flits;                 /* per packet */
     int vc_first, vc_count;    /* range of VCs of its packets (requests) */
     bool request_reply;
@@ -108,8 +108,9 @@ typedef struct rg_noc_protocol {
     double latency_threshold; /* cycles; an average above it: saturated */
     double stop_threshold;    /* relative change of latency and throughput; 3 in a row end it */
     bool latency;             /* false: throughput only, nothing is drained */
-    double backlog_threshold; /* share of the offered load that piles up at the sources during the
-                                 measured periods; above it: saturated. INFINITY: not looked at */
+    double backlog_threshold; /* share of the offered load that piles up, in network and sources,
+                                 during the measured periods; above it: saturated. INFINITY: not
+                                 looked at */
 } rg_noc_protocol;
 #define RG_NOC_PROTOCOL_DEFAULT ((rg_noc_protocol){1000, 3, 8, 500.0, 0.05, true, 0.02})
 

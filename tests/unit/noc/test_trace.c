@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "noc/anynet.h"
+#include "noc/closed.h"
+#include "noc/sweep.h"
 #include "noc/trace.h"
+#include "noc/workload.h"
 
 static rg_arena *arena;
 static rg_err err;
@@ -314,6 +317,60 @@ static void the_network_of_hw_noc_is_what_it_says(void **state)
     assert_true(d->assumed_count >= 6);
 }
 
+static rg_status load_workload(const char *text, rg_noc_workload *w)
+{
+    FILE *file = fopen("build/tests/traffic.yaml", "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return rg_noc_workload_load(arena, "build/tests/traffic.yaml", design, w, &err);
+}
+
+static void a_workload_gives_each_class_its_rates_and_channels(void **state)
+{
+    (void)state;
+    rg_noc_workload w;
+    rg_noc_closed closed;
+    assert_ok(load_workload("kind: noc-traffic\nclasses:\n"
+                            "  - {name: a, share: 0.25, traffic: hotspot(5), vcs: [0, 1],\n"
+                            "     rates: {'0': 2, 'all:1': 0}}\n"
+                            "  - {name: b, share: 0.5, traffic: neighbor, flits: 2, vcs: [2, 3]}\n",
+                            &w));
+    assert_int_equal(w.count, 2);
+    assert_int_equal(w.classes[1].vc_first, 2);
+    assert_int_equal(w.classes[1].vc_count, 2);
+    /* a: 14 nodes by 0.25, one by 0.5, one by 0; b: 16 by 0.5 */
+    assert_close(rg_noc_offered(w.classes, 2, 16), 14 * 0.25 + 0.5 + 8.0, 1e-12);
+    assert_ok(
+        rg_noc_closed_form(arena, design->graph, &design->router, w.classes, 2, &closed, &err));
+    assert_close(closed.eject_load, 4.0 + 0.5,
+                 1e-12); /* node 5 takes all of a, and its neighbour's */
+    assert_close(closed.bound, 1.0 / 4.5, 1e-12);
+}
+
+static void bad_workloads_are_refused_at_their_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+        int line;
+    } cases[] = {
+        {"kind: noc\n", "says 'noc-traffic'", 1},
+        {"kind: noc-traffic\nclasses:\n  - {name: a, share: 0}\n", "share '0'", 3},
+        {"kind: noc-traffic\nclasses:\n  - {name: a, share: 1, vcs: [0, 9]}\n", "9", 3},
+        {"kind: noc-traffic\nclasses:\n  - {name: a, share: 1, to: cpu}\n", "no group", 3},
+        {"kind: noc-traffic\nclasses:\n  - {name: a, share: 1, rates: {'99': 1}}\n", "'99'", 3},
+        {"kind: noc-traffic\nclasses:\n  - {name: a, share: 1, shares: 1}\n", "shares", 3},
+        {"kind: noc-traffic\nclasses: []\n", "'0' classes", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rg_noc_workload w;
+        assert_int_equal(load_workload(cases[i].text, &w), RG_ERR_INPUT);
+        assert_non_null(strstr(err.text, cases[i].message));
+        assert_int_equal(err.pos.line, cases[i].line);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +385,8 @@ int main(void)
         T(anynet_files_give_routers_links_and_both_ways),
         T(bad_anynet_files_are_refused_at_their_place),
         T(the_network_of_hw_noc_is_what_it_says),
+        T(a_workload_gives_each_class_its_rates_and_channels),
+        T(bad_workloads_are_refused_at_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
