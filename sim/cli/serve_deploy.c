@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/file.h"
 #include "core/find.h"
 #include "net/coll.h"
 
@@ -84,7 +85,22 @@ static rg_status load_hardware(rg_serve_job *job, rg_err *err)
         RG_TRY(device_name(job->arena, job->measured->gpu, &name, err));
     if (!name)
         return RG_OK;
-    RG_TRY(rg_cluster_load_changed(job->arena, name, &job->setup.changes, &job->cluster, err));
+    const bool own = !rg_setting_given(&job->settings, "hw");
+    rg_err missing = {0};
+    const rg_status status =
+        rg_cluster_load_changed(job->arena, name, &job->setup.changes, &job->cluster, &missing);
+    if (status == RG_ERR_USAGE && own &&
+        (rg_setting_given(&job->settings, "kernel-times") ||
+         rg_setting_given(&job->settings, "step-time"))) {
+        rg_report_assume(job->report,
+                         "no hardware file for the run's '%s': its memory and links "
+                         "are not modelled; give --hw",
+                         job->measured->gpu);
+        job->cluster = NULL;
+        return RG_OK;
+    }
+    if (status != RG_OK)
+        return rg_fail(err, status, missing.pos, "%s", missing.text);
     RG_TRY(rg_report_input(job->report, "hardware", job->cluster->accel->path, err));
     if (job->cluster->path)
         RG_TRY(rg_report_input(job->report, "node", job->cluster->path, err));
@@ -95,6 +111,12 @@ static rg_status load_model(rg_serve_job *job, rg_err *err)
 {
     rg_pos pos;
     const char *name = rg_setting(&job->settings, "model", &pos);
+    if (!name && job->measured) {
+        const char *config =
+            rg_arena_printf(job->arena, err, "%s/config.json", job->measured->folder);
+        if (config && rg_file_exists(config))
+            name = config;
+    }
     if (!name && job->measured && job->measured->model)
         RG_TRY(model_name(job->arena, job->measured->model, &name, err));
     if (!name)
@@ -340,6 +362,11 @@ static rg_status reduce_cost(rg_serve_job *job, rg_err *err)
                          job->reduce_latency_s * 1e6, job->reduce_bytes_per_s * 1e-9,
                          job->cluster->name);
     }
+    if (job->parallel.tp > 1 && !job->cluster && !rg_setting_given(s, "reduce-rate"))
+        rg_report_assume(job->report,
+                         "all-reduces between the %lld devices cost nothing: no "
+                         "hardware to derive them from; give --hw or --reduce-rate",
+                         (long long)job->parallel.tp);
     RG_TRY(rg_setting_quantity(s, "reduce-latency", RG_DIM_SECONDS, &job->reduce_latency_s, err));
     return rg_setting_quantity(s, "reduce-rate", RG_DIM_BYTES_PER_S, &job->reduce_bytes_per_s, err);
 }
