@@ -194,7 +194,7 @@ static rg_status reduce_gradients(const rg_step_context *x, const rg_train *trai
     for (int i = 0; i < 2; i++) {
         if (groups[i].ranks < 2 || !(groups[i].parameters > 0))
             continue;
-        rg_coll_query q = {.op = train->zero >= 2 ? RG_COLL_REDUCE_SCATTER : RG_COLL_ALL_REDUCE,
+        rg_coll_query q = {.op = train->zero >= 1 ? RG_COLL_REDUCE_SCATTER : RG_COLL_ALL_REDUCE,
                            .algorithm = train->gradient_algorithm,
                            .ranks = groups[i].ranks,
                            .stride = i == 0 ? (p->cp > 1 ? p->tp : stride) : stride * spread,
@@ -207,7 +207,7 @@ static rg_status reduce_gradients(const rg_step_context *x, const rg_train *trai
             out->gradient_message = q.bytes;
         }
         *traffic += r.time.v;
-        if (train->zero < 2)
+        if (train->zero < 1)
             continue;
         /* weights are gathered once after the update, or (zero 3) before forward and backward */
         q.op = RG_COLL_ALL_GATHER;
