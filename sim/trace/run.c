@@ -332,6 +332,49 @@ static rg_status rg_run_from_utf16(rg_arena *arena, const char **text, size_t *l
     return RG_OK;
 }
 
+/* Two or more lines, each an object of its own: a file to which every run appends. */
+static bool rg_is_json_lines(const char *text)
+{
+    int lines = 0;
+    while (*text != '\0') {
+        const size_t n = strcspn(text, "\n");
+        size_t end = n;
+        while (end > 0 && (text[end - 1] == '\r' || text[end - 1] == ' '))
+            end--;
+        if (end > 0) {
+            if (text[0] != '{' || text[end - 1] != '}')
+                return false;
+            lines++;
+        }
+        text += n + (text[n] == '\n');
+    }
+    return lines > 1;
+}
+
+/* Each line is a run of the same program: repeats in separate processes. */
+static rg_status rg_run_parse_lines(const rg_reader *r, rg_run **out, rg_err *err)
+{
+    rg_run *all = NULL;
+    int number = 0;
+    for (const char *p = r->text; *p != '\0';) {
+        const size_t n = strcspn(p, "\n");
+        rg_run *one;
+        number++;
+        if (n > 1) {
+            RG_TRY(rg_run_parse(r->arena, r->path, p, n, r->options, &one, err));
+            for (int i = 0; i < one->count; i++)
+                one->entries[i].pos.line = number;
+            if (all == NULL)
+                all = one;
+            else
+                RG_TRY(rg_run_merge(r->arena, all, one, err));
+        }
+        p += n + (p[n] == '\n');
+    }
+    *out = all;
+    return RG_OK;
+}
+
 rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size_t length,
                        const rg_run_options *options, rg_run **out, rg_err *err)
 {
@@ -377,6 +420,8 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
         else
             at = (size_t)(end - text) + 1;
     }
+    if (at == 0 && rg_is_json_lines(text))
+        return rg_run_parse_lines(&r, out, err);
     if (at < length && !(at > 0 && rg_looks_nccl(text, length))) {
         /* Keep the line numbers: what stands before becomes blank lines. */
         for (size_t i = 0; i < at; i++)

@@ -408,6 +408,19 @@ static void utf16_of_a_windows_redirect_is_read(void **state)
     assert_close(rg_run_cost(arena, entry(run, "k", ""), &err), 10e-6, 1e-12);
 }
 
+static void lines_of_json_are_repeats(void **state)
+{
+    (void)state;
+    const rg_run *run =
+        parse("{\"completed\": 9, \"median_ttft_ms\": 100.0, \"mean_ttft_ms\": 1}\n"
+              "{\"completed\": 9, \"median_ttft_ms\": 104.0, \"mean_ttft_ms\": 1}\n"
+              "{\"completed\": 9, \"median_ttft_ms\": 102.0, \"mean_ttft_ms\": 1}\n",
+              NULL);
+    const rg_run_entry *e = entry(run, "ttft median", "model=unnamed requests=9 rate=unsaid");
+    assert_int_equal(e->processes, 3);
+    assert_close(rg_run_cost(arena, e, &err), 0.102, 1e-12);
+}
+
 static void no_measurement_is_an_error(void **state)
 {
     (void)state;
@@ -481,6 +494,7 @@ int main(void)
         T(serving_results_are_one_observation_a_run),
         T(profiler_trace_groups_launches_by_name_and_grid),
         T(utf16_of_a_windows_redirect_is_read),
+        T(lines_of_json_are_repeats),
         T(no_measurement_is_an_error),
         T(repeats_of_one_program_merge_into_processes),
         T(group_separators_of_many_countries),
