@@ -321,6 +321,16 @@ static rg_status fit_group(rg_arena *arena, fitting *f, const rg_measured_row **
     return test_errors(arena, f->predictor, tested, tested_count, out, err);
 }
 
+/* Range of operators that the errors speak of. */
+static void widen(rg_calibration *c, const rg_measured_row *row)
+{
+    const double work = row->collective         ? row->bytes
+                        : row->op.flops.v > 0.0 ? row->op.flops.v
+                                                : rg_op_bytes(&row->op).v;
+    c->least_work = c->most_work > 0.0 ? fmin(c->least_work, work) : work;
+    c->most_work = fmax(c->most_work, work);
+}
+
 rg_status rg_calibrate(rg_arena *arena, rg_predictor *predictor, const rg_measured_table *table,
                        const rg_calibration_options *options, rg_calibration *out, int capacity,
                        int *count, rg_err *err)
@@ -362,6 +372,10 @@ rg_status rg_calibrate(rg_arena *arena, rg_predictor *predictor, const rg_measur
                            rg_predict_group_name(group));
         fitting f = {.predictor = predictor, .group = group, .rows = fitted, .count = fitted_count};
         RG_TRY(fit_group(arena, &f, tested, tested_count, options, &out[*count], err));
+        for (size_t i = 0; i < fitted_count; i++)
+            widen(&out[*count], fitted[i]);
+        for (size_t i = 0; i < tested_count; i++)
+            widen(&out[*count], tested[i]);
         (*count)++;
     }
     if (*count == 0)

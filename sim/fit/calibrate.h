@@ -51,6 +51,7 @@ typedef struct rg_calibration {
     double scale;                     /* robust deviation of the log errors */
     size_t fitted_rows, tested_rows;
     rg_error_summary fitted, tested; /* rows served from L2 left out; count 0: no such rows */
+    double least_work, most_work;    /* of one operator: flop, byte where there is no flop */
     rg_class_errors classes[RG_MOST_CLASSES]; /* of the tested rows */
     int class_count;
     const rg_measured_row **chosen; /* [chosen_count] shapes of a few-shot fit */

@@ -140,6 +140,9 @@ static rg_status group_text(rg_arena *arena, const rg_calibration *c,
         add(&text, "\n");
     }
     add_band(&text, "band", NULL, &c->tested, c->classes, c->class_count);
+    if (c->tested.count > 0 && c->most_work > 0.0)
+        add(&text, "      range: {least_work: %.3g, most_work: %.3g}\n", c->least_work,
+            c->most_work);
     if (carried)
         add(&text, "%s", carried);
     return built(arena, &text, out, err);

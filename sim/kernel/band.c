@@ -1,6 +1,7 @@
 /* kernel/band.c: how far predictions can be trusted: errors stored by the fit, by group and size.
  */
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,19 @@ static bool read_band(const rg_accel *accel, const char *group, const char *key,
     return out->median >= 0.0 && out->p90 >= 0.0;
 }
 
+/* Operators up to so many times outside the range of the measured ones still count as covered. */
+static const double beyond = 4.0;
+
+static bool in_range(const rg_accel *accel, const char *group, const rg_op *op)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.band.range", group);
+    const double work = op->flops.v > 0.0 ? op->flops.v : rg_op_bytes(op).v;
+    const double least = rg_accel_fit_or(accel, name, "least_work", 0.0, NULL);
+    const double most = rg_accel_fit_or(accel, name, "most_work", INFINITY, NULL);
+    return work * beyond >= least && work <= most * beyond;
+}
+
 rg_band rg_kernel_band(const rg_kernel_device *device, const rg_op *op)
 {
     const rg_kernel_group group = rg_kernel_group_of(op);
@@ -61,8 +75,8 @@ rg_band rg_kernel_band(const rg_kernel_device *device, const rg_op *op)
     if (!own && device->vendor && strcmp(accel->vendor, device->vendor) != 0)
         return band;
     const char *name = rg_kernel_groups[group].name, *key = own ? "band" : "band_carried";
-    if (read_band(accel, name, key, band.size_class, &band) ||
-        read_band(accel, name, key, "all", &band))
+    if (in_range(accel, name, op) && (read_band(accel, name, key, band.size_class, &band) ||
+                                      read_band(accel, name, key, "all", &band)))
         band.basis = own ? RG_BAND_VALIDATED : RG_BAND_CARRIED;
     return band;
 }

@@ -75,7 +75,8 @@ typedef struct rg_band {
     const char *size_class;   /* rows that it was taken over: "m<=16", "len>=1024", "all" */
 } rg_band;
 
-/** The band that covers an operator: of its group and size class, else of its group. Cheap. */
+/** The band that covers an operator: of its group and size class, else of its group; none for an
+ * operator with over 4 times more, or less, work than any that was measured. */
 rg_band rg_kernel_band(const rg_kernel_device *device, const rg_op *op);
 /** The size class under which an operator's errors are kept; static text. */
 const char *rg_kernel_size_class(const rg_op *op);

@@ -428,6 +428,9 @@ static void borrowed_constants_are_said_and_have_no_validated_band(void **state)
     assert_int_equal(rg_kernel_band(own, &op).basis, RG_BAND_VALIDATED);
     assert_int_not_equal(rg_kernel_band(lent, &op).basis, RG_BAND_VALIDATED);
     assert_string_equal(rg_kernel_band(own, &op).size_class, "m<=128");
+    /* 1e18 flop: no table has a product of minutes. */
+    const rg_op endless = product(1000000, 1000000, 500000);
+    assert_int_equal(rg_kernel_band(own, &endless).basis, RG_BAND_NONE);
     rg_arena_free(arena);
 }
 
