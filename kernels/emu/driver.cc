@@ -6,6 +6,7 @@
  * for each launch and thread: they exercise the arithmetic of a record and say nothing of any GPU.
  *
  * Environment: RIDGE_EMU_DEVICES (1), RIDGE_EMU_CC (90), RIDGE_EMU_MEMORY_MIB (2048),
+ * RIDGE_EMU_CLOCK_KHZ (1000000, at which it runs), RIDGE_EMU_COMPUTE_MODE (0), RIDGE_EMU_NAME,
  * RIDGE_EMU_FAIL=call=code[,call=code] makes a call return an error, RIDGE_EMU_LOG=FILE notes which
  * kernels were launched, RIDGE_EMU_FAULT=KERNEL makes that kernel a fault after which nothing
  * works.
@@ -281,8 +282,8 @@ result cuDeviceGetAttribute(int *value, int attribute, int)
 {
     const char *cc = getenv("RIDGE_EMU_CC");
     const int version = cc ? atoi(cc) : 90;
-    const char *mode = getenv("RIDGE_EMU_COMPUTE_MODE");
-    const std::map<int, int> figures = {{13, 1000000},
+    const char *mode = getenv("RIDGE_EMU_COMPUTE_MODE"), *khz = getenv("RIDGE_EMU_CLOCK_KHZ");
+    const std::map<int, int> figures = {{13, khz ? atoi(khz) : 1000000},
                                         {16, 4},
                                         {18, 0},
                                         {20, mode ? atoi(mode) : 0},

@@ -63,6 +63,17 @@ uint64_t clock_count, progress_count;
 
 rg_emu_place *rg_emu_here;
 
+static rg_emu_break broken_by_environment()
+{
+    static const char *const names[] = {"", "sync", "copy", "swizzle", "wait", "flag"};
+    const char *text = getenv("RIDGE_EMU_BREAK");
+    for (int i = 1; text && i < 6; i++)
+        if (std::string(text) == names[i])
+            return (rg_emu_break)i;
+    return RG_EMU_WHOLE;
+}
+rg_emu_break rg_emu_broken = broken_by_environment();
+
 /* Save the callee-saved registers on the old stack, take those of the new one. */
 extern "C" void rg_emu_switch(void **save, void *restore);
 #if defined(__x86_64__)
@@ -135,7 +146,8 @@ static void wait_at(barrier *gate)
 
 void rg_emu_block_barrier()
 {
-    wait_at(&running->home->gate);
+    if (rg_emu_broken != RG_EMU_NO_SYNC)
+        wait_at(&running->home->gate);
 }
 
 void rg_emu_group_barrier()
@@ -171,6 +183,7 @@ void rg_emu_copy_commit()
 
 void rg_emu_copy_wait(int left)
 {
+    left += rg_emu_broken == RG_EMU_LATE_COPY;
     size_t kept = 0;
     std::vector<pending_copy> &copies = running->copies;
     for (const pending_copy &c : copies) {
@@ -245,24 +258,40 @@ static void start_fibre(fibre *f, unsigned char *stack)
     f->copies.clear();
 }
 
-/** Run some whole blocks until all their fibres are done; false when none can move any more. */
-static bool run_blocks(std::vector<fibre> &fibres, size_t count)
+/** Run each fibre of a block once; how many of them ended. */
+static size_t run_once(fibre *first, fibre *last)
 {
-    size_t left = count;
-    uint64_t seen = progress_count;
+    size_t ended = 0;
+    for (fibre *f = first; f != last; f++) {
+        if (f->done)
+            continue;
+        running = f;
+        rg_emu_here = &f->place;
+        rg_emu_switch(&main_stack_pointer, f->stack_pointer);
+        ended += f->done;
+    }
+    return ended;
+}
+
+/** Run some whole blocks until all their fibres are done; false when none can move any more. A
+ * block runs on until it is stuck before the next one gets a turn: blocks are as far apart as their
+ * waits allow, so that a wait that is missing shows. */
+static bool run_blocks(std::vector<fibre> &fibres)
+{
+    size_t left = fibres.size();
     unsigned idle_rounds = 0;
     while (left > 0) {
-        for (size_t i = 0; i < count; i++) {
-            if (fibres[i].done)
-                continue;
-            running = &fibres[i];
-            rg_emu_here = &running->place;
-            rg_emu_switch(&main_stack_pointer, running->stack_pointer);
-            if (fibres[i].done)
-                left--;
+        const uint64_t before = progress_count;
+        for (size_t first = 0, last = 0; first < fibres.size(); first = last) {
+            while (last < fibres.size() && fibres[last].home == fibres[first].home)
+                last++;
+            uint64_t seen;
+            do {
+                seen = progress_count;
+                left -= run_once(fibres.data() + first, fibres.data() + last);
+            } while (progress_count != seen);
         }
-        idle_rounds = progress_count == seen ? idle_rounds + 1 : 0;
-        seen = progress_count;
+        idle_rounds = progress_count == before ? idle_rounds + 1 : 0;
         if (idle_rounds > 1000)
             return false;
     }
@@ -309,7 +338,7 @@ static bool run_together(const rg_emu_launch *launches, size_t launch_count, int
                        first + b);
             thread += (size_t)launches[l].threads;
         }
-    const bool fine = run_blocks(fibres, threads);
+    const bool fine = run_blocks(fibres);
     for (block &b : blocks)
         free(b.shared);
     return fine;

@@ -35,6 +35,17 @@ struct rg_emu_place {
 };
 extern rg_emu_place *rg_emu_here;
 
+/** What is broken on purpose (RIDGE_EMU_BREAK), so that tests can show that checks would notice. */
+enum rg_emu_break {
+    RG_EMU_WHOLE,
+    RG_EMU_NO_SYNC,    /* block barriers do nothing */
+    RG_EMU_LATE_COPY,  /* asynchronous copies land one group later than waited for */
+    RG_EMU_NO_SWIZZLE, /* tensor copies lay rows out plainly */
+    RG_EMU_NO_WAIT,    /* waits for memory barriers return at once */
+    RG_EMU_NO_FLAG,    /* flags between blocks read as set */
+};
+extern rg_emu_break rg_emu_broken;
+
 enum { RG_EMU_SLOT_WORDS = 16 };
 void rg_emu_yield();
 void rg_emu_progress(); /* tell the deadlock watch that something moved */
@@ -232,7 +243,7 @@ RG_DEVICE void rg_flag_release(uint32_t *flag, uint32_t value)
 RG_DEVICE uint32_t rg_flag_acquire(const uint32_t *flag)
 {
     rg_emu_yield();
-    return *(const volatile uint32_t *)flag;
+    return rg_emu_broken == RG_EMU_NO_FLAG ? 1u << 30 : *(const volatile uint32_t *)flag;
 }
 RG_DEVICE void rg_atomic_add_release(uint32_t *address, uint32_t value)
 {

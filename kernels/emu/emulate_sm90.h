@@ -51,7 +51,8 @@ RG_DEVICE void rg_barrier_expect(uint64_t *barrier, uint32_t bytes)
 }
 RG_DEVICE void rg_barrier_wait(uint64_t *barrier, uint32_t parity)
 {
-    while ((uint32_t)(((volatile rg_emu_mbarrier *)barrier)->bytes_and_phase & 1) == parity)
+    while (rg_emu_broken != RG_EMU_NO_WAIT &&
+           (uint32_t)(((volatile rg_emu_mbarrier *)barrier)->bytes_and_phase & 1) == parity)
         rg_emu_yield();
 }
 
@@ -71,7 +72,7 @@ RG_DEVICE void rg_tensor_copy(void *shared, const void *map, int inner, int oute
     for (uint32_t r = 0; r < m.box_outer; r++)
         for (uint32_t i = 0; i < m.box_inner; i++) {
             uint32_t at = rg_smem_address(to) + r * row_bytes + i * m.element_bytes;
-            if (m.swizzle_128)
+            if (m.swizzle_128 && rg_emu_broken != RG_EMU_NO_SWIZZLE)
                 at ^= (at >> 7 & 7u) << 4;
             const uint64_t x = (uint64_t)inner + i, y = (uint64_t)outer + r;
             if (x < m.inner && y < m.outer)

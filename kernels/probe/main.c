@@ -40,7 +40,7 @@ static const char usage[] =
     "  --warm                use the same buffers again and again (default: rotate, cold L2)\n"
     "  --samples N           samples for each problem (default 25)\n"
     "  --least-us T          least length of a sample in us (default 500)\n"
-    "  --clock-ratio R       drop samples below R of the default clock (default 0.75)\n"
+    "  --clock-ratio R       drop samples below R of the default clock (default 0.6)\n"
     "  --counters core|flops|link|no\n"
     "                        counters to read in a pass of their own (default core)\n"
     "  --device N            GPU number (default 0)\n"
@@ -177,7 +177,7 @@ static rg_status parse(rg_probe_options *o, int argc, char **argv, rg_err *err)
 {
     *o = (rg_probe_options){.extent = RG_EXTENT_DEFAULT,
                             .cuda_lib = getenv("RIDGE_CUDA_LIB"),
-                            .measure = {.samples = 25, .least_us = 500, .clock_ratio = 0.75}};
+                            .measure = {.samples = 25, .least_us = 500, .clock_ratio = 0.6}};
     for (int i = 2; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) == 0)
             RG_TRY(parse_option(o, argc, argv, &i, err));
@@ -234,6 +234,8 @@ static rg_status dispatch(rg_arena *arena, int argc, char **argv, rg_probe_optio
         for (int i = 1; i < argc; i++)
             snprintf(line + strlen(line), sizeof line - strlen(line), " %s", argv[i]);
         o->command_line = rg_arena_strdup(arena, line, err);
+        if (o->cuda_lib) /* cuBLASLt and NCCL are opened deep inside, and look there too */
+            setenv("RIDGE_CUDA_LIB", o->cuda_lib, 1);
         if (commands[c].kernels)
             RG_TRY(check_kernels(o, err));
         return commands[c].run(arena, o, err);

@@ -75,6 +75,10 @@ expect "a device number out of range is usage" 2 "device '7' is not among" \
     "${run[@]}" "$emu" --device 7
 expect "MIG is recorded" 0 '"mig": true' emulated "RIDGE_EMU_NAME=H100 MIG 1g.10gb emulation" \
     "${run[@]}" "$emu"
+expect "a clock far below the default leaves no sample, which is an error and no NaN" 3 \
+    "no valid sample: all '4' ran below" emulated RIDGE_EMU_CLOCK_KHZ=2000000 "${run[@]}" "$emu"
+expect "--clock-ratio 0 takes them anyway" 0 '"samples_discarded": 0' \
+    emulated RIDGE_EMU_CLOCK_KHZ=2000000 "${run[@]}" "$emu" --clock-ratio 0
 expect "unknown option names the nearest" 2 "did you mean '--samples'" "$probe" run --sample 3
 expect "unknown kernel names the nearest" 2 "did you mean 'kv_read'" "$probe" run kv_red
 expect "unknown command names the nearest" 2 "did you mean 'calibrate'" "$probe" calibrat
