@@ -11,6 +11,7 @@
 #include "hw/price.h"
 #include "model/spec.h"
 #include "noc/design.h"
+#include "plan/plan.h"
 #include "plan/sweep.h"
 #include "step/step.h"
 
@@ -115,6 +116,19 @@ static rg_status check_sweep(rg_arena *arena, const char *path, rg_node *root, c
     return RG_OK;
 }
 
+static rg_status check_plan(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                            rg_err *err)
+{
+    rg_plan *plan = RG_NEW(arena, rg_plan, 1, err);
+    (void)root;
+    if (!plan)
+        return RG_ERR_LIMIT;
+    RG_TRY(rg_plan_load(arena, path, plan, err));
+    out->what =
+        rg_arena_printf(arena, err, "plan for %s, %d limits", plan->model, plan->limit_count);
+    return RG_OK;
+}
+
 /* One row a kind of file: the value of its kind:, and who reads it. */
 typedef struct file_kind {
     const char *kind;
@@ -124,7 +138,7 @@ typedef struct file_kind {
 static const file_kind file_kinds[] = {
     {"accelerator", check_accel}, {"cluster", check_cluster}, {"prices", check_prices},
     {"model", check_model},       {"engine", check_engine},   {"noc", check_noc},
-    {"sweep", check_sweep},
+    {"sweep", check_sweep},       {"plan", check_plan},
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
 

@@ -16,6 +16,7 @@ extern const rg_command rg_cmd_help;
 extern const rg_command rg_cmd_import;
 extern const rg_command rg_cmd_list;
 extern const rg_command rg_cmd_noc;
+extern const rg_command rg_cmd_plan;
 extern const rg_command rg_cmd_serve;
 extern const rg_command rg_cmd_show;
 extern const rg_command rg_cmd_sweep;
@@ -30,6 +31,7 @@ const rg_command *const rg_commands[] = {
     &rg_cmd_coll,
     &rg_cmd_noc,
     &rg_cmd_serve,
+    &rg_cmd_plan,
     &rg_cmd_sweep,
     /* measure */
     &rg_cmd_fit,

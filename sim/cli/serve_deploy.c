@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/find.h"
 #include "net/coll.h"
+#include "serve/deploy.h"
 
 /* ---- names as engines and drivers write them */
 
@@ -157,18 +158,12 @@ static rg_status kv_rules(rg_serve_job *job, rg_engine_rules *rules, rg_err *err
     return rg_setting_quantity(s, "host-rate", RG_DIM_BYTES_PER_S, &rules->host_bytes_per_s, err);
 }
 
-/* vLLM's server takes larger steps on GPUs with 70 GiB or more, other than A100 (arg_utils.py). */
 static void engine_limits(rg_serve_job *job, rg_engine_rules *r)
 {
-    const double large = 70.0 * (1 << 30);
     const rg_settings *s = &job->settings;
     if (r->policy != RG_POLICY_VLLM1 || job->measured || !job->cluster)
         return;
-    const rg_accel *accel = job->cluster->accel;
-    if (rg_accel_memory_bytes(accel) >= large && strncmp(accel->name, "a100", 4) != 0) {
-        r->max_sequences = job->engine.max_sequences;
-        r->max_batched_tokens = job->engine.max_batched_tokens;
-    }
+    rg_rules_for_device(&job->engine, job->cluster->accel, r);
     if (!rg_setting_given(s, "max-sequences") || !rg_setting_given(s, "max-tokens"))
         rg_report_assume(job->report,
                          "engine's own limits for this device: %lld sequences, %lld tokens a step; "
@@ -245,42 +240,21 @@ static rg_status derive_memory(rg_serve_job *job, rg_engine_rules *rules, rg_err
     const rg_settings *s = &job->settings;
     if (!job->model)
         return RG_OK;
-    rg_shard shard = {.tp = job->parallel.tp,
-                      .attention_tp = job->parallel.attention_dp ? 1 : job->parallel.tp,
-                      .ep = job->parallel.ep,
-                      .cp = job->parallel.cp,
-                      .embedding = true,
-                      .head = true};
-    if (job->parallel.pp > 1)
-        shard.layer_count = (job->model->layer_count + job->parallel.pp - 1) / job->parallel.pp;
-    RG_TRY(rg_shard_check(job->model, &shard, err));
-    /* Bytes are those of whole pages on all ranks that split a sequence. */
-    const double page = (double)(rules->block_tokens * job->parallel.cp);
-    const double token =
-        rg_shard_kv_bytes_in(job->model, &job->formats, &shard, RG_KV_UNIFORM_PAGE, page).v / page;
-    const double ranks = (double)(job->parallel.tp * job->parallel.pp * job->parallel.cp);
-    rules->kv_bytes_per_token = token * ranks * (1 - rules->recompute_layers_ratio);
-    if (!job->cluster)
-        return RG_OK;
     double utilisation = job->engine.memory_utilisation > 0 ? job->engine.memory_utilisation : 0.9;
     if (job->measured && job->measured->memory_utilisation > 0)
         utilisation = job->measured->memory_utilisation;
     RG_TRY(rg_setting_real(s, "memory-utilisation", 0.01, 1, &utilisation, err));
     double device = 0;
     RG_TRY(rg_setting_quantity(s, "device-memory", RG_DIM_BYTES, &device, err));
-    const rg_capacity_query query = {.accel = job->cluster->accel,
-                                     .model = job->model,
-                                     .formats = &job->formats,
-                                     .shard = &shard,
-                                     .utilisation = utilisation,
-                                     .max_batched_tokens = rules->max_batched_tokens,
-                                     .max_sequences = rules->max_sequences,
-                                     .block_tokens = rules->block_tokens,
-                                     .device_bytes = device,
-                                     .ranks = job->parallel.tp * job->parallel.pp};
-    job->capacity = rg_capacity_of(&query);
-    job->capacity.blocks =
-        (int64_t)((double)job->capacity.blocks / (1 - rules->recompute_layers_ratio));
+    const rg_replica_query query = {.cluster = job->cluster,
+                                    .model = job->model,
+                                    .formats = &job->formats,
+                                    .parallel = &job->parallel,
+                                    .utilisation = utilisation,
+                                    .device_bytes = device};
+    RG_TRY(rg_replica_memory(&query, rules, &job->capacity, err));
+    if (!job->cluster)
+        return RG_OK;
     job->have_capacity = true;
     return RG_OK;
 }

@@ -3,32 +3,7 @@
 #include "cli/serve.h"
 
 #include "hw/price.h"
-#include "net/coll.h"
-
-/* Rate and latency of KV from one replica to another, by the modelled network: a message between
- * devices that are a node apart where the cluster has several, all devices of a replica at once. */
-static rg_status transfer_cost(rg_serve_job *job, rg_err *err)
-{
-    rg_deployment *d = &job->deployment;
-    const rg_cluster *c = job->cluster;
-    const int64_t apart = c->nodes > 1 ? c->devices_per_node : job->parallel.tp;
-    rg_coll_query small = {.op = RG_COLL_SEND_RECV,
-                           .library = RG_LIB_NCCL,
-                           .ranks = 2,
-                           .stride = apart < c->devices_per_node * c->nodes ? apart : 1,
-                           .bytes = {4096}},
-                  large = small;
-    large.bytes.v = 256.0 * (1 << 20);
-    rg_coll_result a, b;
-    rg_coll_context *links;
-    RG_TRY(rg_coll_prepare(job->arena, c, NULL, &links, err));
-    RG_TRY(rg_coll_time(links, &small, &a, err));
-    RG_TRY(rg_coll_time(links, &large, &b, err));
-    d->transfer_latency_s = a.time.v;
-    d->transfer_bytes_per_s =
-        (large.bytes.v - small.bytes.v) / (b.time.v - a.time.v) * (double)job->parallel.tp;
-    return RG_OK;
-}
+#include "serve/deploy.h"
 
 static rg_status read_fleet(rg_serve_job *job, rg_err *err)
 {
@@ -49,7 +24,8 @@ static rg_status read_fleet(rg_serve_job *job, rg_err *err)
     const bool given =
         rg_setting_given(s, "transfer-rate") && rg_setting_given(s, "transfer-latency");
     if (d->prefill_replicas > 0 && job->cluster && !given)
-        RG_TRY(transfer_cost(job, err));
+        RG_TRY(rg_replica_link(job->arena, job->cluster, job->parallel.tp, &d->transfer_bytes_per_s,
+                               &d->transfer_latency_s, err));
     RG_TRY(
         rg_setting_quantity(s, "transfer-rate", RG_DIM_BYTES_PER_S, &d->transfer_bytes_per_s, err));
     RG_TRY(rg_setting_quantity(s, "transfer-latency", RG_DIM_SECONDS, &d->transfer_latency_s, err));

@@ -343,7 +343,8 @@ static rg_status get_arrangement(rg_cells *cells, const rg_cell_spec *spec,
         return RG_OK;
     }
     rg_cell_setup *s = &cells->setup;
-    *s = (rg_cell_setup){0};
+    /* as in estimate: weights and cache pass through L2 between two uses, RoPE is an operator */
+    *s = (rg_cell_setup){.kernel = {.cold_l2 = true, .core_attention = true}};
     RG_TRY(get_cluster(cells, spec, changes, err));
     RG_TRY(get_model(cells, spec, changes, err));
     RG_TRY(get_engine(cells, spec, changes, err));

@@ -89,8 +89,6 @@ typedef struct pass_size {
     bool prefills;
 } pass_size;
 
-rg_status rg_step_check(const rg_cluster *cluster, const rg_model *model, rg_parallel *parallel,
-                        rg_err *err);
 /** First layer and number of layers of a stage, as engines divide. */
 void rg_step_stage_layers(int64_t layers, int64_t stages, int64_t index, int64_t *first,
                           int64_t *count);

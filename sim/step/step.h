@@ -72,6 +72,11 @@ typedef struct rg_step_time {
 
 typedef struct rg_step_context rg_step_context;
 
+/** Whether the arrangement is possible at all, without the cost of preparing it; zeros become 1.
+ * Errors: RG_ERR_MODEL with the reason. */
+rg_status rg_step_check(const rg_cluster *cluster, const rg_model *model, rg_parallel *parallel,
+                        rg_err *err);
+
 /** Everything resolved once for (cluster, model, formats, parallel, engine). Errors: RG_ERR_MODEL
  * with the reason when the arrangement is not possible. */
 rg_status rg_step_prepare(rg_arena *arena, const rg_cluster *cluster, const rg_model *model,

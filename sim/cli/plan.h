@@ -1,0 +1,34 @@
+/* cli/plan.h: parts of the command plan. Private to cli/. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_CLI_PLAN_H
+#define RG_CLI_PLAN_H
+
+#include "cli/args.h"
+#include "plan/after.h"
+#include "plan/fits.h"
+
+/** Everything that the report of a plan with traffic is made of. */
+typedef struct rg_plan_answer {
+    rg_arena *arena;
+    rg_plan_run *run;
+    rg_plan_point *points;
+    int point_count;
+    rg_plan_swing *swings;
+    int swing_count;
+    double saturation; /* load that the winner carries, over the plan's */
+} rg_plan_answer;
+
+void rg_plan_report(rg_report *report, const rg_plan_answer *answer);
+/** One line on what is nearest to an impossible demand, for the error. */
+void rg_plan_nearest_text(const rg_plan_run *run, char *out, size_t size);
+/** The frontier as a figure. */
+rg_status rg_plan_draw(const rg_plan_answer *answer, const char *path, rg_err *err);
+
+void rg_plan_report_fits(rg_report *report, const rg_plan *plan, const rg_space *space,
+                         const rg_fit *rows, int count);
+
+/** How engines are started so: vLLM, SGLang, TensorRT-LLM. */
+void rg_plan_launch_hints(rg_arena *arena, const rg_space *space, const rg_candidate *candidate,
+                          int64_t replicas, const char *out[3]);
+
+#endif

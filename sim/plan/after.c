@@ -1,0 +1,221 @@
+/* plan/after.c: bill, saturation and frontier of an answer. */
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/after.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+static double over(double a, double b)
+{
+    return b > 0 ? a / b : NAN;
+}
+
+/* ---- bill */
+
+static void use_of(rg_arena *arena, const rg_plan_run *run, const rg_candidate *c,
+                   const rg_trial *t, double devices, rg_plan_bill *out)
+{
+    rg_least_works works = {0};
+    const rg_least_work *w;
+    const rg_arrangement *a = &run->space.arrangements[c->arrangement];
+    out->compute_ratio = out->memory_ratio = NAN;
+    if (rg_least_work_of(arena, &works, &run->space, c, &run->requests, &w, NULL) != RG_OK)
+        return;
+    const double span = t->makespan_s * devices;
+    const double tokens = (double)(t->prefill_tokens + t->output_tokens);
+    out->compute_ratio = over(w->flops_per_token * tokens, w->peak * span);
+    const double cache = rg_model_kv_bytes(run->space.model, &a->formats.kv, RG_KV_IDEAL,
+                                           run->requests.mean_prompt, 1)
+                             .v;
+    const double bytes =
+        (double)t->steps * (w->dense_bytes + w->expert_bytes) + cache * (double)t->output_tokens;
+    out->memory_ratio = over(bytes, w->bandwidth * span);
+}
+
+static void money(const rg_plan_run *run, const rg_trial *t, rg_plan_bill *out)
+{
+    const rg_plan_requests *r = &run->requests;
+    /* tokens come as fast as requests do; in a closed loop, as fast as they are served */
+    const double per_s = r->rate_per_s > 0 ? r->rate_per_s : over((double)r->count, t->makespan_s);
+    const double millions_in = per_s * r->mean_prompt * 3600 / 1e6,
+                 millions_out = per_s * r->mean_output * 3600 / 1e6;
+    out->usd_per_million_input = over(out->usd_per_hour, millions_in);
+    out->usd_per_million_output = over(out->usd_per_hour, millions_out);
+    out->usd_per_million_tokens = over(out->usd_per_hour, millions_in + millions_out);
+    out->joules_per_output_token = over(out->watts, per_s * r->mean_output);
+    out->carbon_g_per_million_output = over(out->carbon_g_per_hour, millions_out);
+}
+
+void rg_plan_bill_of(rg_arena *arena, const rg_plan_run *run, int candidate, const rg_trial *t,
+                     rg_plan_bill *out)
+{
+    const rg_candidate *c = &run->space.candidates[candidate];
+    const rg_arrangement *a = &run->space.arrangements[c->arrangement];
+    const rg_machine *m = &run->space.machines[a->machine];
+    rg_watts each;
+    rg_energy_account energy;
+    *out = (rg_plan_bill){.devices = a->devices * t->replicas,
+                          .usd_per_hour = c->usd_per_hour * (double)t->replicas,
+                          .device_watts = NAN,
+                          .watts = NAN,
+                          .carbon_g_per_hour = NAN,
+                          .electricity_usd_per_hour = NAN};
+    const double devices = (double)out->devices;
+    use_of(arena, run, c, t, devices, out);
+    if (isfinite(out->compute_ratio) &&
+        rg_accel_power(m->cluster->accel, out->compute_ratio, out->memory_ratio, &each, NULL) ==
+            RG_OK &&
+        rg_energy_of(m->cluster, devices, each, RG_S(3600), &run->plan->site, &energy, NULL) ==
+            RG_OK) {
+        out->device_watts = each.v;
+        out->watts = energy.total.v / 3600;
+        if (run->plan->site.carbon_g_per_kwh > 0)
+            out->carbon_g_per_hour = energy.carbon_g;
+        if (run->plan->site.tariff_usd_per_kwh > 0)
+            out->electricity_usd_per_hour = energy.electricity.v;
+    }
+    money(run, t, out);
+}
+
+/* ---- saturation */
+
+static rg_status carries(rg_plan_run *run, double load, bool *out, rg_err *err)
+{
+    rg_trial t;
+    const rg_trial_how how = {.speed_up = load};
+    RG_TRY(rg_trial_run(run->workers[0], &run->space.candidates[run->winner], &run->requests,
+                        run->outcomes[run->winner].replicas, &how, &t, err));
+    run->trials++;
+    *out = t.ok;
+    return RG_OK;
+}
+
+rg_status rg_plan_saturation(rg_plan_run *run, double *load_ratio, rg_err *err)
+{
+    double low = 1, high = 1.25;
+    bool ok = true;
+    for (int i = 0; i < 12; i++) {
+        RG_TRY(carries(run, high, &ok, err));
+        if (!ok)
+            break;
+        low = high;
+        high *= 1.5;
+    }
+    while (!ok && high / low > 1.02) {
+        const double middle = sqrt(low * high);
+        bool works;
+        RG_TRY(carries(run, middle, &works, err));
+        if (works)
+            low = middle;
+        else
+            high = middle;
+    }
+    *load_ratio = low;
+    return RG_OK;
+}
+
+/* ---- frontier */
+
+enum { MOST_SHOWN = 5, STEPS = 6 };
+
+typedef struct ask {
+    int candidate;
+    int64_t replicas;
+} ask;
+
+/* Replica counts beside the least that works. */
+static int counts_beside(int64_t least, int64_t at_least, int64_t most, int64_t out[STEPS])
+{
+    static const double factors[STEPS] = {0.75, 1, 1.25, 1.5, 2, 3};
+    int n = 0;
+    for (int i = 0; i < STEPS; i++) {
+        int64_t count = (int64_t)(factors[i] < 1 ? floor((double)least * factors[i])
+                                                 : ceil((double)least * factors[i]));
+        count = count > most ? most : count;
+        if (count >= at_least && (n == 0 || count > out[n - 1]))
+            out[n++] = count;
+    }
+    return n;
+}
+
+/* The winner and the best found of each other machine, in order of cost. */
+static int shown(const rg_plan_run *run, int out[], int room)
+{
+    int n = 0;
+    for (int k = 0; k < run->space.candidate_count && n < room; k++) {
+        const int i = run->order[k];
+        if (run->outcomes[i].state != RG_PLAN_FOUND && i != run->winner)
+            continue;
+        const int machine = run->space.arrangements[run->space.candidates[i].arrangement].machine;
+        bool known = false;
+        for (int j = 0; j < n; j++)
+            known |= run->space.arrangements[run->space.candidates[out[j]].arrangement].machine ==
+                     machine;
+        if (!known)
+            out[n++] = i;
+    }
+    return n;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const rg_plan_point *x = a, *y = b;
+    if (x->goal != y->goal)
+        return x->goal < y->goal ? -1 : 1;
+    if (x->trial.e2e_p95 != y->trial.e2e_p95)
+        return x->trial.e2e_p95 < y->trial.e2e_p95 ? -1 : 1;
+    return x->candidate - y->candidate;
+}
+
+static void mark(rg_plan_point *points, int count)
+{
+    double least = INFINITY;
+    for (int i = 0; i < count; i++) {
+        points[i].on_frontier = points[i].trial.refused == 0 && points[i].trial.e2e_p95 < least;
+        if (points[i].on_frontier)
+            least = points[i].trial.e2e_p95;
+    }
+}
+
+rg_status rg_plan_frontier(rg_arena *arena, rg_plan_run *run, rg_plan_point **out, int *count,
+                           rg_err *err)
+{
+    int list[MOST_SHOWN];
+    ask asks[MOST_SHOWN * STEPS];
+    rg_err errors[MOST_SHOWN * STEPS];
+    *count = 0;
+    const int n = shown(run, list, MOST_SHOWN);
+    for (int i = 0; i < n; i++) {
+        bool by_power;
+        int64_t counts[STEPS];
+        const rg_candidate *c = &run->space.candidates[list[i]];
+        const int steps =
+            counts_beside(run->outcomes[list[i]].replicas, c->pools.prefill > 0 ? 2 : 1,
+                          rg_candidate_most(&run->space, c, &by_power), counts);
+        for (int k = 0; k < steps; k++)
+            asks[(*count)++] = (ask){list[i], counts[k]};
+    }
+    rg_plan_point *points = RG_NEW(arena, rg_plan_point, *count, err);
+    if (!points)
+        return RG_ERR_LIMIT;
+    const rg_trial_how how = {.speed_up = 1};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(run->worker_count)
+    for (int i = 0; i < *count; i++) {
+        rg_plan_point *p = &points[i];
+        const rg_candidate *c = &run->space.candidates[asks[i].candidate];
+        errors[i] = (rg_err){0};
+        p->candidate = asks[i].candidate;
+        p->goal = rg_candidate_goal(c, asks[i].replicas);
+        rg_trial_run(run->workers[omp_get_thread_num()], c, &run->requests, asks[i].replicas, &how,
+                     &p->trial, &errors[i]);
+    }
+    run->trials += *count;
+    for (int i = 0; i < *count; i++)
+        if (errors[i].status != RG_OK)
+            return rg_fail(err, errors[i].status, errors[i].pos, "%s", errors[i].text);
+    qsort(points, (size_t)*count, sizeof *points, by_cost);
+    mark(points, *count);
+    *out = points;
+    return RG_OK;
+}

@@ -1,0 +1,388 @@
+/* plan/read.c: settings of a plan, typed and checked. */
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "plan/settings.h"
+
+static const char *const metric_names[] = {"ttft", "tpot", "e2e", NULL};
+
+const char *rg_plan_metric_name(rg_plan_metric metric)
+{
+    return metric_names[metric];
+}
+
+/* Mistakes of a file are of its input, those of a command line of its usage. */
+static rg_status bad(rg_err *err, const rg_plan_names *v, int i, const char *name,
+                     const char *expected)
+{
+    return rg_fail(err, v->pos[i].file ? RG_ERR_INPUT : RG_ERR_USAGE, v->pos[i],
+                   "%s%s '%s' is not %s", v->pos[i].file ? "" : "option --", name, v->items[i],
+                   expected);
+}
+
+static rg_status relay(rg_status status, const rg_plan_names *v, const char *name, rg_err *err)
+{
+    if (status == RG_OK || !err)
+        return status;
+    char text[RG_ERR_TEXT_SIZE - 64];
+    snprintf(text, sizeof text, "%.900s", err->text);
+    const rg_pos pos = v->count > 0 ? v->pos[0] : RG_NOWHERE;
+    return rg_fail(err, pos.file ? RG_ERR_INPUT : RG_ERR_USAGE, pos, "%s%s: %s",
+                   pos.file ? "" : "option --", name, text);
+}
+
+static rg_status one_quantity(const rg_plan_text *t, const char *name, rg_dim dim, double *out,
+                              rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    if (v->count == 0)
+        return RG_OK;
+    RG_TRY(relay(rg_quantity_parse(v->items[0], dim, v->pos[0], name, out, err), v, name, err));
+    return *out >= 0 ? RG_OK : bad(err, v, 0, name, "0 or more");
+}
+
+static rg_status one_real(const rg_plan_text *t, const char *name, double least, double most,
+                          double *out, rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    char expected[64];
+    if (v->count == 0)
+        return RG_OK;
+    if (rg_text_to_real(v->items[0], out) && *out >= least && *out <= most)
+        return RG_OK;
+    snprintf(expected, sizeof expected, "a number from %g to %g", least, most);
+    return bad(err, v, 0, name, expected);
+}
+
+static rg_status one_int(const rg_plan_text *t, const char *name, int64_t least, int64_t most,
+                         int64_t *out, rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    char expected[64];
+    if (v->count == 0)
+        return RG_OK;
+    if (rg_text_to_int(v->items[0], out) && *out >= least && *out <= most)
+        return RG_OK;
+    snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)least,
+             (long long)most);
+    return bad(err, v, 0, name, expected);
+}
+
+static const char *one_text(const rg_plan_text *t, const char *name)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    return v->count > 0 ? v->items[0] : NULL;
+}
+
+static rg_status ints(const rg_plan_text *t, const char *name, int64_t least, rg_plan_ints *out,
+                      rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    for (int i = 0; i < v->count; i++) {
+        if (!rg_text_to_int(v->items[i], &out->items[i]) || out->items[i] < least ||
+            out->items[i] > 1 << 30)
+            return bad(err, v, i, name, least == 0 ? "0 or more" : "a whole number of 1 or more");
+        out->count++;
+    }
+    return RG_OK;
+}
+
+static rg_status bools(const rg_plan_text *t, const char *name, bool out[2], bool *given,
+                       rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    *given = v->count > 0;
+    for (int i = 0; i < v->count; i++) {
+        const bool yes = strcmp(v->items[i], "true") == 0;
+        if (!yes && strcmp(v->items[i], "false") != 0)
+            return bad(err, v, i, name, "true or false");
+        out[yes] = true;
+    }
+    return RG_OK;
+}
+
+static rg_status choice(const rg_plan_names *v, int i, const char *name, const char *const *names,
+                        int *out, rg_err *err)
+{
+    for (*out = 0; names[*out]; (*out)++)
+        if (strcmp(names[*out], v->items[i]) == 0)
+            return RG_OK;
+    char all[256] = "one of ";
+    for (int n = 0; names[n]; n++) {
+        strncat(all, n == 0 ? "" : ", ", sizeof all - strlen(all) - 1);
+        strncat(all, names[n], sizeof all - strlen(all) - 1);
+    }
+    return bad(err, v, i, name, all);
+}
+
+/* ---- limits: "p95:1s", "mean:300ms", "1s" (p95) */
+
+static rg_status read_limit(const rg_plan_names *v, int i, rg_plan_metric metric, rg_plan *out,
+                            rg_err *err)
+{
+    static const char expected[] = "a limit such as p95:1s, p99.9:300ms or mean:2s";
+    const char *name = metric_names[metric], *text = v->items[i], *time = text;
+    rg_plan_limit limit = {.metric = metric, .quantile = 0.95, .text = text};
+    const char *colon = strchr(text, ':');
+    if (colon) {
+        char share[32];
+        double percent;
+        time = colon + 1;
+        if ((size_t)(colon - text) >= sizeof share)
+            return bad(err, v, i, name, expected);
+        memcpy(share, text, (size_t)(colon - text));
+        share[colon - text] = 0;
+        if (strcmp(share, "mean") == 0)
+            limit.quantile = -1;
+        else if (share[0] == 'p' && rg_text_to_real(share + 1, &percent) && percent > 0 &&
+                 percent <= 100)
+            limit.quantile = percent / 100;
+        else
+            return bad(err, v, i, name, expected);
+    }
+    RG_TRY(relay(rg_quantity_parse(time, RG_DIM_SECONDS, v->pos[i], name, &limit.seconds, err), v,
+                 name, err));
+    if (!(limit.seconds > 0))
+        return bad(err, v, i, name, expected);
+    if (out->limit_count == RG_PLAN_LIMITS)
+        return rg_fail(err, RG_ERR_LIMIT, v->pos[i], "more than %d limits", RG_PLAN_LIMITS);
+    out->limits[out->limit_count++] = limit;
+    return RG_OK;
+}
+
+/* Without a limit on waiting a queue may grow for ever, and one replica would do for anything. */
+static void limit_waiting(rg_plan *out)
+{
+    for (int i = 0; i < out->limit_count; i++)
+        if (out->limits[i].metric != RG_PLAN_TPOT)
+            return;
+    out->limits[out->limit_count++] = (rg_plan_limit){.metric = RG_PLAN_TTFT,
+                                                      .quantile = 0.99,
+                                                      .seconds = 10,
+                                                      .text = "p99:10s",
+                                                      .assumed = true};
+}
+
+static rg_status read_limits(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    for (rg_plan_metric m = 0; m < RG_PLAN_METRICS; m++) {
+        const rg_plan_names *v = rg_plan_text_get(t, metric_names[m]);
+        for (int i = 0; i < v->count; i++)
+            RG_TRY(read_limit(v, i, m, out, err));
+    }
+    if (out->limit_count == RG_PLAN_LIMITS)
+        out->limit_count--;
+    limit_waiting(out);
+    return RG_OK;
+}
+
+/* ---- traffic */
+
+static rg_status read_length(const rg_plan_text *t, const char *name, const char *fallback,
+                             rg_length_spec *out, double *mean, rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, name);
+    RG_TRY(relay(rg_length_parse(v->count > 0 ? v->items[0] : fallback, out, err), v, name, err));
+    *mean = out->kind == RG_LENGTH_FIXED || out->kind == RG_LENGTH_LOGNORMAL
+                ? out->mean
+                : 0.5 * (double)(out->least + out->most);
+    if (*mean < 1 && out->least > 0)
+        *mean = (double)out->least;
+    return RG_OK;
+}
+
+static rg_status read_traffic(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    rg_plan_traffic *x = &out->traffic;
+    RG_TRY(one_quantity(t, "rate", RG_DIM_PER_SECOND, &x->rate_per_s, err));
+    RG_TRY(one_int(t, "users", 1, 1 << 24, &x->users, err));
+    RG_TRY(one_quantity(t, "think", RG_DIM_SECONDS, &x->think_s, err));
+    RG_TRY(one_int(t, "system-prompt", 0, 1 << 24, &x->system_tokens, err));
+    RG_TRY(one_int(t, "limit", 1, 1 << 24, &x->requests, err));
+    x->trace = one_text(t, "trace");
+    x->trace_format = one_text(t, "trace-format");
+    RG_TRY(read_length(t, "isl", "2048", &x->prompt, &x->mean_prompt, err));
+    RG_TRY(read_length(t, "osl", "256", &x->output, &x->mean_output, err));
+    out->has_traffic = x->rate_per_s > 0 || x->users > 0 || x->trace;
+    if (x->rate_per_s > 0 && x->users > 0)
+        return rg_fail(err, RG_ERR_USAGE, rg_plan_text_get(t, "users")->pos[0],
+                       "a rate and users that wait for answers exclude each other; keep one");
+    if (x->think_s > 0 && x->users == 0)
+        return rg_fail(err, RG_ERR_USAGE, rg_plan_text_get(t, "think")->pos[0],
+                       "a time to think needs users: say how many");
+    if (rg_plan_text_get(t, "rate")->count > 0 && !(x->rate_per_s > 0))
+        return bad(err, rg_plan_text_get(t, "rate"), 0, "rate", "above 0, such as 20/s");
+    return RG_OK;
+}
+
+/* ---- what may be chosen */
+
+static rg_status read_pools(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, "pools");
+    static const rg_plan_pools usual[] = {{1, 1}, {1, 2}, {2, 1}, {1, 4}, {4, 1}};
+    for (int i = 0; i < v->count; i++) {
+        const char *text = v->items[i];
+        if (strcmp(text, "disaggregated") == 0) {
+            for (size_t k = 0; k < sizeof usual / sizeof usual[0]; k++)
+                if (out->pool_count < RG_PLAN_LIST)
+                    out->pools[out->pool_count++] = usual[k];
+            continue;
+        }
+        rg_plan_pools p = {0, 0};
+        char left[24];
+        const char *colon = strchr(text, ':');
+        if (colon && (size_t)(colon - text) < sizeof left) {
+            memcpy(left, text, (size_t)(colon - text));
+            left[colon - text] = 0;
+            if (!rg_text_to_int(left, &p.prefill) || !rg_text_to_int(colon + 1, &p.decode) ||
+                p.prefill < 1 || p.decode < 1 || p.prefill > 1024 || p.decode > 1024)
+                p.prefill = -1;
+        }
+        if (p.prefill < 0 || (p.prefill == 0 && strcmp(text, "aggregated") != 0))
+            return bad(err, v, i, "pools",
+                       "aggregated, disaggregated, or prefill:decode such as 1:2");
+        if (out->pool_count < RG_PLAN_LIST)
+            out->pools[out->pool_count++] = p;
+    }
+    if (out->pool_count == 0)
+        out->pool_count = 1;
+    return RG_OK;
+}
+
+static rg_status read_rules(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    static const char *const reservations[] = {"paged", "output", "model", NULL};
+    const rg_plan_names *v = rg_plan_text_get(t, "scheduler");
+    for (int i = 0; i < v->count && i < RG_POLICY_COUNT; i++) {
+        int kind;
+        RG_TRY(choice(v, i, "scheduler", rg_policy_names, &kind, err));
+        out->policies[out->policy_count++] = (rg_policy_kind)kind;
+    }
+    if (out->policy_count == 0)
+        out->policies[out->policy_count++] = RG_POLICY_VLLM1;
+    v = rg_plan_text_get(t, "reservation");
+    for (int i = 0; i < v->count && i < 3; i++) {
+        int kind;
+        RG_TRY(choice(v, i, "reservation", reservations, &kind, err));
+        out->reservations[out->reservation_count++] = (rg_reservation)kind;
+    }
+    if (out->reservation_count == 0)
+        out->reservation_count = 1;
+    out->engine = one_text(t, "engine");
+    out->acceptance = 0.7;
+    out->draft_cost = 0.1;
+    RG_TRY(one_real(t, "acceptance", 0, 1, &out->acceptance, err));
+    RG_TRY(one_real(t, "draft-cost", 0, 10, &out->draft_cost, err));
+    return one_real(t, "memory-utilisation", 0.01, 1, &out->memory_utilisation, err);
+}
+
+static rg_status check_formats(const rg_plan_names *v, rg_err *err)
+{
+    for (int i = 0; i < v->count; i++) {
+        rg_format format;
+        RG_TRY(rg_format_parse(v->items[i], v->pos[i], &format, err));
+    }
+    return RG_OK;
+}
+
+static rg_status read_choices(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    out->devices = *rg_plan_text_get(t, "hw");
+    out->weight_types = *rg_plan_text_get(t, "weight-type");
+    out->kv_types = *rg_plan_text_get(t, "kv-type");
+    RG_TRY(check_formats(&out->weight_types, err));
+    RG_TRY(check_formats(&out->kv_types, err));
+    RG_TRY(ints(t, "tp", 1, &out->tp, err));
+    RG_TRY(ints(t, "pp", 1, &out->pp, err));
+    RG_TRY(ints(t, "ep", 1, &out->ep, err));
+    RG_TRY(ints(t, "cp", 1, &out->cp, err));
+    RG_TRY(ints(t, "max-sequences", 1, &out->max_sequences, err));
+    RG_TRY(ints(t, "max-tokens", 1, &out->max_tokens, err));
+    RG_TRY(ints(t, "drafts", 0, &out->drafts, err));
+    RG_TRY(bools(t, "attention-dp", out->attention_dp, &out->attention_dp_given, err));
+    RG_TRY(bools(t, "prefix-caching", out->prefix_caching, &out->prefix_caching_given, err));
+    RG_TRY(read_pools(t, out, err));
+    return read_rules(t, out, err);
+}
+
+/* ---- money, power, caps */
+
+static rg_status read_prices(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, "price");
+    for (int i = 0; i < v->count; i++) {
+        static const char expected[] = "DEVICE=PRICE, such as h100-sxm=2.5 $/h";
+        const char *sign = strchr(v->items[i], '=');
+        if (!sign)
+            return bad(err, v, i, "price", expected);
+        rg_plan_names *names = &out->price_names;
+        char *name = (char *)(uintptr_t)v->items[i];
+        RG_TRY(relay(rg_quantity_parse(sign + 1, RG_DIM_USD_PER_HOUR, v->pos[i], "price",
+                                       &out->price_values[i], err),
+                     v, "price", err));
+        if (!(out->price_values[i] > 0))
+            return bad(err, v, i, "price", expected);
+        name[sign - name] = 0;
+        names->items[i] = name;
+        names->count++;
+    }
+    return RG_OK;
+}
+
+static rg_status read_money(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    static const char *const goals[] = {"cost", "devices", "power", NULL};
+    const char *terms[RG_PRICE_TERM_COUNT + 1] = {NULL};
+    for (int i = 0; i < RG_PRICE_TERM_COUNT; i++)
+        terms[i] = rg_price_term_name((rg_price_term)i);
+    const rg_plan_names *v = rg_plan_text_get(t, "goal");
+    int index = 0;
+    out->goal_given = v->count > 0;
+    if (v->count > 0)
+        RG_TRY(choice(v, 0, "goal", goals, &index, err));
+    out->goal = (rg_plan_goal)index;
+    index = RG_PRICE_ON_DEMAND;
+    v = rg_plan_text_get(t, "term");
+    if (v->count > 0)
+        RG_TRY(choice(v, 0, "term", terms, &index, err));
+    out->term = (rg_price_term)index;
+    out->prices = one_text(t, "prices");
+    out->provider = one_text(t, "provider");
+    RG_TRY(read_prices(t, out, err));
+    out->most_devices = 1024;
+    RG_TRY(one_int(t, "most-devices", 1, 1 << 20, &out->most_devices, err));
+    RG_TRY(one_quantity(t, "power-cap", RG_DIM_WATTS, &out->power_cap_w, err));
+    out->site.overhead_ratio = 1;
+    RG_TRY(one_quantity(t, "carbon", RG_DIM_GRAMS_PER_KWH, &out->site.carbon_g_per_kwh, err));
+    RG_TRY(one_real(t, "overhead", 1, 10, &out->site.overhead_ratio, err));
+    RG_TRY(one_quantity(t, "tariff", RG_DIM_USD_PER_KWH, &out->site.tariff_usd_per_kwh, err));
+    v = rg_plan_text_get(t, "exhaustive");
+    if (v->count > 0 && strcmp(v->items[0], "true") != 0 && strcmp(v->items[0], "false") != 0)
+        return bad(err, v, 0, "exhaustive", "true or false");
+    out->exhaustive = v->count > 0 && strcmp(v->items[0], "true") == 0;
+    return RG_OK;
+}
+
+rg_status rg_plan_read(rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    *out = (rg_plan){.path = rg_plan_text_path(t), .model = one_text(t, "model"), .seed = 1};
+    if (!out->model)
+        return rg_fail(err, out->path ? RG_ERR_INPUT : RG_ERR_USAGE, (rg_pos){out->path, 1, 1},
+                       "what model? give model: NAME; 'ridge list models' names them");
+    RG_TRY(read_traffic(t, out, err));
+    RG_TRY(read_limits(t, out, err));
+    RG_TRY(read_choices(t, out, err));
+    return read_money(t, out, err);
+}
+
+rg_status rg_plan_load(rg_arena *arena, const char *path, rg_plan *out, rg_err *err)
+{
+    rg_plan_text *text;
+    RG_TRY(rg_plan_text_new(arena, &text, err));
+    RG_TRY(rg_plan_text_load(text, path, err));
+    return rg_plan_read(text, out, err);
+}

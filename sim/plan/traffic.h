@@ -1,0 +1,51 @@
+/* plan/traffic.h: the requests of a plan, kept once and handed to every simulation alike.
+ *
+ * Reads trace/req.h. Simulations that are compared see the same requests at the same times (common
+ * random numbers), so that their difference is that of the arrangements.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_PLAN_TRAFFIC_H
+#define RG_PLAN_TRAFFIC_H
+
+#include "plan/plan.h"
+
+/** A change of the traffic, for asking how much the answer depends on it; all 1: none. */
+typedef struct rg_traffic_change {
+    double rate, output, system; /* factors on arrivals, answers' lengths, common prefix */
+} rg_traffic_change;
+
+/** Sums over requests that a lower bound needs: entry k is the sum of the k least values, k = 0 ..
+ * count. */
+typedef struct rg_least_sums {
+    const double *fresh;        /* prompt tokens that no other request can leave in a cache */
+    const double *tokens;       /* fresh + outputs - 1: tokens that go through the model */
+    const double *decodes;      /* outputs - 1 */
+    const double *decode_cache; /* (outputs - 1) x prompt tokens: cache read by decoding */
+} rg_least_sums;
+
+typedef struct rg_plan_requests {
+    rg_request *items; /* in order of arrival; times are 0 in a closed loop */
+    int64_t count;
+    int64_t users; /* closed loop; 0: open */
+    double think_s;
+    bool shared;       /* some requests begin alike */
+    double span_s;     /* first to last arrival, open loop */
+    double rate_per_s; /* (count - 1) / span; 0 in a closed loop or when all come at once */
+    double mean_prompt, mean_output;
+    int64_t least_prompt, most_prompt, most_output;
+    int64_t over_long; /* left out, as the model cannot take them */
+    rg_least_sums least;
+    const rg_request_facts *facts; /* of the trace, NULL when made up */
+} rg_plan_requests;
+
+/** Make or read them. Errors: those of the trace, RG_ERR_INPUT when none is left. */
+rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t max_model_tokens,
+                                const rg_traffic_change *change, rg_plan_requests *out,
+                                rg_err *err);
+
+/** A stream over them for one simulation. one_by_one: each waits for the one before to end, so that
+ * nothing disturbs it. speed-up divides arrival times, multiplies users. */
+rg_status rg_plan_requests_open(rg_arena *arena, const rg_plan_requests *requests, bool one_by_one,
+                                double speed_up, uint64_t seed, rg_requests **out, rg_err *err);
+
+#endif

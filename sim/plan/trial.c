@@ -1,0 +1,310 @@
+/* plan/trial.c: simulations of candidates. */
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stat.h"
+
+enum { KEPT_MIB = 512 };
+
+struct rg_worker {
+    const rg_space *space;
+    rg_arena *kept, *scratch;
+    rg_step_shared shared;
+    rg_step_context **steps; /* [arrangements x engines], in kept */
+    /* of the trial that runs */
+    rg_step_context *step;
+    rg_err step_err;
+};
+
+rg_status rg_worker_new(const rg_space *space, rg_worker **out, rg_err *err)
+{
+    rg_worker *w = calloc(1, sizeof *w);
+    if (w) {
+        w->kept = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
+        w->scratch = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
+    }
+    if (!w || !w->kept || !w->scratch) {
+        rg_worker_free(w);
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "the system has no memory left");
+    }
+    w->space = space;
+    *out = w;
+    return RG_OK;
+}
+
+void rg_worker_free(rg_worker *w)
+{
+    if (!w)
+        return;
+    rg_arena_free(w->kept);
+    rg_arena_free(w->scratch);
+    free(w);
+}
+
+rg_status rg_worker_step(rg_worker *w, const rg_candidate *c, rg_step_context **out, rg_err *err)
+{
+    const rg_space *s = w->space;
+    if (w->steps && rg_arena_used_bytes(w->kept) >> 20 > KEPT_MIB) {
+        rg_arena_reset(w->kept);
+        w->steps = NULL;
+        w->shared.count = 0;
+    }
+    if (!w->steps) {
+        w->steps = RG_NEW(w->kept, rg_step_context *,
+                          (size_t)s->arrangement_count * (size_t)s->plan->policy_count, err);
+        if (!w->steps)
+            return RG_ERR_LIMIT;
+    }
+    rg_step_context **slot = &w->steps[c->arrangement * s->plan->policy_count + c->engine];
+    if (!*slot) {
+        const rg_arrangement *a = &s->arrangements[c->arrangement];
+        /* as in estimate: weights and cache pass through L2 between two uses, RoPE is an operator
+         */
+        const rg_kernel_options options = {.cold_l2 = true, .core_attention = true};
+        rg_engine engine = s->engines[c->engine];
+        rg_formats formats = a->formats;
+        engine.async_scheduling = c->rules.asynchronous;
+        formats.page_tokens = c->rules.block_tokens;
+        RG_TRY(rg_step_prepare_shared(w->kept, &w->shared, s->machines[a->machine].cluster,
+                                      s->model, &formats, &a->parallel, &engine, &options, slot,
+                                      err));
+    }
+    *out = *slot;
+    return RG_OK;
+}
+
+/* The simulator asks for a number; what went wrong is kept and reported when the run is over. */
+static rg_seconds step_time(void *context, const rg_pass *pass)
+{
+    rg_worker *w = context;
+    rg_step_time time;
+    rg_err err = {0};
+    if (rg_step_time_of(w->step, pass, &time, &err) == RG_OK)
+        return time.total;
+    if (w->step_err.status == RG_OK)
+        w->step_err = err;
+    return RG_S(1);
+}
+
+static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, rg_deployment *d,
+                        rg_err *err)
+{
+    const rg_arrangement *a = &w->space->arrangements[c->arrangement];
+    const rg_machine *m = &w->space->machines[a->machine];
+    RG_TRY(rg_worker_step(w, c, &w->step, err));
+    *d = (rg_deployment){.rules = c->rules,
+                         .constants = {.kernel_scale = 1},
+                         .step = {step_time, w, true},
+                         .replicas = replicas,
+                         .router = RG_ROUTE_LEAST_LOADED,
+                         .layers = w->space->model->layer_count,
+                         .devices_per_replica = a->devices,
+                         .devices_per_prefill_replica = a->devices,
+                         .transfer_overlap = true};
+    if (c->pools.prefill > 0) {
+        const double share =
+            (double)c->pools.prefill / (double)(c->pools.prefill + c->pools.decode);
+        int64_t prefill = (int64_t)floor((double)replicas * share + 0.5);
+        prefill = prefill < 1 ? 1 : prefill >= replicas ? replicas - 1 : prefill;
+        d->prefill_replicas = prefill;
+        d->replicas = replicas - prefill;
+        d->prefill_rules = d->rules;
+        d->prefill_step = d->step;
+        RG_TRY(rg_replica_link(w->scratch, m->cluster, a->devices, &d->transfer_bytes_per_s,
+                               &d->transfer_latency_s, err));
+    }
+    return RG_OK;
+}
+
+/* ---- against the limits */
+
+static double sorted_quantile(const rg_sample *s, double q)
+{
+    return rg_stat_quantile_sorted(s->exact, (size_t)s->count, q);
+}
+
+/* Value at a limit and its 95 % interval: order statistics around the quantile; batch means for a
+ * mean. The sample is summarised, so sorted. */
+static void at_limit(const rg_plan_limit *x, const rg_sample *s, const rg_sample_summary *summary,
+                     double *value, double *low, double *high)
+{
+    if (s->count == 0) { /* no request has a second token */
+        *value = *low = *high = 0;
+        return;
+    }
+    if (x->quantile < 0) {
+        const double half = isfinite(summary->mean_half_width) ? summary->mean_half_width : 0;
+        *value = summary->mean;
+        *low = summary->mean - half;
+        *high = summary->mean + half;
+        return;
+    }
+    const double n = (double)s->count, spread = 1.96 * sqrt(x->quantile * (1 - x->quantile) / n);
+    *value = sorted_quantile(s, x->quantile);
+    *low = sorted_quantile(s, fmax(x->quantile - spread, 0));
+    *high = sorted_quantile(s, fmin(x->quantile + spread, 1));
+}
+
+static void judge(const rg_plan *plan, rg_sample *const samples[RG_PLAN_METRICS],
+                  const rg_sample_summary summaries[RG_PLAN_METRICS], rg_trial *out)
+{
+    bool ok_high = true, bad_low = false;
+    out->ok = out->refused == 0;
+    for (int i = 0; i < plan->limit_count; i++) {
+        const rg_plan_limit *x = &plan->limits[i];
+        at_limit(x, samples[x->metric], &summaries[x->metric], &out->value[i], &out->low[i],
+                 &out->high[i]);
+        const double ratio = out->value[i] / x->seconds;
+        if (ratio > out->excess) {
+            out->excess = ratio;
+            out->worst = i;
+        }
+        out->ok &= ratio <= 1;
+        ok_high &= out->high[i] <= x->seconds;
+        bad_low |= out->low[i] > x->seconds;
+    }
+    out->sure = out->refused > 0 || (out->ok ? ok_high : bad_low);
+}
+
+static double ratio_or_0(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+static void take(const rg_plan *plan, rg_serve_result *r, rg_trial *out)
+{
+    rg_sample *const samples[RG_PLAN_METRICS] = {&r->ttft, &r->tpot_excl_first, &r->e2e};
+    rg_sample_summary all[RG_PLAN_METRICS];
+    for (int i = 0; i < RG_PLAN_METRICS; i++)
+        all[i] = rg_sample_summarise(samples[i]);
+    const rg_sample_summary *t = &all[RG_PLAN_TTFT], *p = &all[RG_PLAN_TPOT],
+                            *e = &all[RG_PLAN_E2E];
+    out->refused = r->refused;
+    out->ttft_mean = t->mean;
+    out->ttft_p50 = t->p50;
+    out->ttft_p95 = t->p95;
+    out->ttft_p99 = t->p99;
+    out->tpot_mean = p->count > 0 ? p->mean : 0;
+    out->tpot_p50 = p->count > 0 ? p->p50 : 0;
+    out->tpot_p95 = p->count > 0 ? p->p95 : 0;
+    out->tpot_p99 = p->count > 0 ? p->p99 : 0;
+    out->e2e_mean = e->mean;
+    out->e2e_p50 = e->p50;
+    out->e2e_p95 = e->p95;
+    out->e2e_p99 = e->p99;
+    out->makespan_s = r->makespan_s;
+    out->busy_s = r->busy_s;
+    out->replica_s = r->replica_s;
+    out->steps = r->steps;
+    out->most_running = r->most_running;
+    out->preemptions = r->preemptions;
+    out->output_tokens = r->output_tokens;
+    out->prompt_tokens = r->prompt_tokens;
+    out->prefill_tokens = r->prefill_tokens;
+    out->mean_batch = ratio_or_0(r->batch_time, r->busy_s);
+    out->kv_use_ratio =
+        r->kv_blocks > 1 ? ratio_or_0(r->kv_time, r->busy_s * (double)(r->kv_blocks - 1)) : 0;
+    out->prefix_hit_ratio = ratio_or_0((double)r->hit_tokens, (double)r->queried_tokens);
+    if (r->finished > 0)
+        judge(plan, samples, all, out);
+    else
+        out->excess = INFINITY;
+}
+
+rg_status rg_trial_run(rg_worker *w, const rg_candidate *c, const rg_plan_requests *requests,
+                       int64_t replicas, const rg_trial_how *how, rg_trial *out, rg_err *err)
+{
+    rg_deployment d;
+    rg_requests *stream;
+    const rg_goals goals = {0};
+    *out = (rg_trial){.replicas = replicas};
+    rg_arena_reset(w->scratch);
+    w->step_err = (rg_err){0};
+    rg_serve_result *result = RG_NEW(w->scratch, rg_serve_result, 1, err);
+    if (!result)
+        return RG_ERR_LIMIT;
+    RG_TRY(deploy(w, c, replicas, &d, err));
+    out->prefill = d.prefill_replicas;
+    RG_TRY(rg_plan_requests_open(w->scratch, requests, how->one_by_one, how->speed_up,
+                                 w->space->plan->seed, &stream, err));
+    const rg_status status =
+        rg_serve_run(w->scratch, &d, stream, &goals, NULL, w->space->plan->seed, result, err);
+    rg_requests_close(stream);
+    RG_TRY(status);
+    if (w->step_err.status != RG_OK)
+        return rg_fail(err, w->step_err.status, w->step_err.pos, "%s", w->step_err.text);
+    take(w->space->plan, result, out);
+    return RG_OK;
+}
+
+/* ---- by averages */
+
+rg_status rg_trial_alone(rg_worker *w, const rg_candidate *c, double context_tokens, int64_t batch,
+                         double *step_s, rg_err *err)
+{
+    rg_step_context *step;
+    rg_step_time time;
+    RG_TRY(rg_worker_step(w, c, &step, err));
+    const rg_pass pass = {.decodes = batch,
+                          .tokens_per_decode = 1 + c->rules.speculation.drafts,
+                          .decode_kv_tokens = context_tokens * (double)batch,
+                          .decode_kv_max = context_tokens};
+    RG_TRY(rg_step_time_of(step, &pass, &time, err));
+    *step_s = time.total.v;
+    return RG_OK;
+}
+
+static double tokens_per_pass(const rg_speculation *x)
+{
+    double sum = 1, chance = 1;
+    for (int64_t i = 0; i < x->drafts; i++) {
+        chance *= x->acceptance;
+        sum += chance;
+    }
+    return sum;
+}
+
+rg_status rg_trial_guess(rg_worker *w, const rg_candidate *c, const rg_plan_requests *r,
+                         int64_t *replicas, rg_err *err)
+{
+    rg_step_context *step;
+    rg_step_time prefill;
+    *replicas = 1;
+    if (r->rate_per_s <= 0)
+        return RG_OK;
+    RG_TRY(rg_worker_step(w, c, &step, err));
+    const rg_chunk chunk = {.new_tokens = (int64_t)fmax(r->mean_prompt, 1)};
+    const rg_pass pass = {.chunks = &chunk, .chunk_count = 1};
+    RG_TRY(rg_step_time_of(step, &pass, &prefill, err));
+    double tpot = INFINITY;
+    for (int i = 0; i < w->space->plan->limit_count; i++)
+        if (w->space->plan->limits[i].metric == RG_PLAN_TPOT)
+            tpot = fmin(tpot, w->space->plan->limits[i].seconds);
+    const double context = r->mean_prompt + 0.5 * r->mean_output;
+    const double cache = (double)c->rules.blocks * (double)c->rules.block_tokens;
+    double most = (double)c->rules.max_sequences;
+    if (cache > 0)
+        most = fmin(most, floor(cache / context));
+    const double per_pass = tokens_per_pass(&c->rules.speculation);
+    double best = INFINITY; /* replica seconds of a mean request */
+    for (int64_t b = 1; (double)b <= fmax(most, 1); b *= 2) {
+        double decode;
+        RG_TRY(rg_trial_alone(w, c, context, b, &decode, err));
+        decode *= 1 + (double)c->rules.speculation.drafts * c->rules.speculation.draft_time_ratio;
+        const double passes = fmax(r->mean_output - 1, 0) / per_pass;
+        const double each = prefill.total.v + passes * decode / (double)b;
+        /* while a request decodes, prompts of the others take their share of its time */
+        const double seen =
+            (passes * decode + (double)b * prefill.total.v) / fmax(r->mean_output - 1, 1);
+        if (b > 1 && seen > tpot)
+            break;
+        best = each;
+    }
+    const double need = ceil(r->rate_per_s * best);
+    *replicas = need < 1 ? 1 : need > RG_PLAN_MOST_REPLICAS ? RG_PLAN_MOST_REPLICAS : (int64_t)need;
+    return RG_OK;
+}

@@ -1,0 +1,59 @@
+/* plan/trial.h: one simulation of a candidate with so many replicas, held against the limits.
+ *
+ * Reads plan/space.h, plan/traffic.h, serve. Each thread has a worker of its own, with the step
+ * contexts that it has prepared; what a trial gives depends on nothing but its arguments.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RG_PLAN_TRIAL_H
+#define RG_PLAN_TRIAL_H
+
+#include "plan/space.h"
+#include "plan/traffic.h"
+
+/** Latencies of a trial at the limits' quantiles; index by limit of the plan. */
+typedef struct rg_trial {
+    int64_t replicas, prefill; /* all, and those of the prefill pool */
+    bool ok;                   /* every limit is met */
+    int worst;                 /* limit with the greatest value over limit */
+    double excess;             /* that ratio; 1 or less when ok */
+    double value[RG_PLAN_LIMITS];
+    double low[RG_PLAN_LIMITS], high[RG_PLAN_LIMITS]; /* 95 % interval, by order statistics */
+    bool sure;       /* ok at the upper, or not ok at the lower ends of the intervals */
+    int64_t refused; /* requests that no replica's memory can ever hold */
+    double ttft_mean, ttft_p50, ttft_p95, ttft_p99;
+    double tpot_mean, tpot_p50, tpot_p95, tpot_p99;
+    double e2e_mean, e2e_p50, e2e_p95, e2e_p99;
+    double makespan_s, busy_s; /* busy: of all replicas together */
+    double replica_s;          /* replicas times makespan */
+    int64_t steps, most_running, preemptions, output_tokens, prompt_tokens, prefill_tokens;
+    double mean_batch, kv_use_ratio, prefix_hit_ratio;
+} rg_trial;
+
+typedef struct rg_worker rg_worker;
+rg_status rg_worker_new(const rg_space *space, rg_worker **out, rg_err *err);
+void rg_worker_free(rg_worker *worker);
+
+/** How a trial departs from the plan's own traffic. */
+typedef struct rg_trial_how {
+    bool one_by_one; /* every request alone on one idle replica: what no fleet can beat */
+    double speed_up; /* of arrivals; 1 */
+} rg_trial_how;
+
+rg_status rg_trial_run(rg_worker *worker, const rg_candidate *candidate,
+                       const rg_plan_requests *requests, int64_t replicas, const rg_trial_how *how,
+                       rg_trial *out, rg_err *err);
+
+/** Step context of an arrangement, prepared when first asked for. */
+rg_status rg_worker_step(rg_worker *worker, const rg_candidate *candidate, rg_step_context **out,
+                         rg_err *err);
+
+/** Replicas by averages, where a search may begin: time of a mean request on a replica that decodes
+ * as many at once as memory, engine and the limit on TPOT allow. Says nothing about queues. */
+rg_status rg_trial_guess(rg_worker *worker, const rg_candidate *candidate,
+                         const rg_plan_requests *requests, int64_t *replicas, rg_err *err);
+
+/** What one sequence alone gets: time of a decode step behind a mean prompt. */
+rg_status rg_trial_alone(rg_worker *worker, const rg_candidate *candidate, double context_tokens,
+                         int64_t batch, double *step_s, rg_err *err);
+
+#endif
