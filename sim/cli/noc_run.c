@@ -124,6 +124,16 @@ static rg_status read_traffic(noc_run *n)
     int injecting;
     const char *from = rg_arg_given(n->args, "from") ? rg_arg_text(n->args, "from") : "all";
     const char *to = rg_arg_given(n->args, "to") ? rg_arg_text(n->args, "to") : "all";
+    const rg_noc_group *unused;
+    if (!rg_arg_given(n->args, "from") && !rg_arg_given(n->args, "to") &&
+        !rg_arg_given(n->args, "traffic") &&
+        rg_noc_design_group(n->design, "sm", &unused, NULL) == RG_OK &&
+        rg_noc_design_group(n->design, "slice", &unused, NULL) == RG_OK) {
+        from = "sm";
+        to = "slice";
+        rg_report_assume(n->report, "no --traffic, --from or --to was given: each sm sends to all "
+                                    "slices alike");
+    }
     RG_TRY(rg_arg_int(n->args, "packet", 1, 65535, &flits, n->err));
     RG_TRY(rg_noc_group_traffic(n->arena, n->design, from, to, cl, &injecting, n->err));
     if (rg_arg_given(n->args, "traffic") || strcmp(to, "all") == 0) {

@@ -89,3 +89,12 @@ Feeds
 $ ridge noc --hw a10
 ridge: ROOT/hw/a10.yaml: a10 names no on-chip network; add noc: {file: NAME}
 [2]
+
+# The H100-like network says what it takes for granted: SMs send to slices.
+$ ridge noc h100-like -l 0.1 --seeds 1 --cycles 200 --links 0 | grep 'slices alike'
+  - no --traffic, --from or --to was given: each sm sends to all slices alike
+
+# Several classes, each with its rates and channels.
+$ ridge noc h100-like --workload $ROOT/examples/noc-traffic.yaml -l 0.2 --seeds 1 --cycles 200 --links 0 -f csv | cut -d, -f1,3
+offered_flits,saturated
+0.2,false
