@@ -193,6 +193,8 @@ static void other_algorithms_and_their_closed_forms_agree(void **state)
         both(state, &one, RG_COLL_ALL_TO_ALL, RG_ALG_DIRECT, 7, bytes, 1e-9);
         both(state, &one, RG_COLL_SEND_RECV, RG_ALG_DIRECT, 2, bytes, 1e-9);
         both(state, &mesh, RG_COLL_ALL_TO_ALL, RG_ALG_DIRECT, 8, bytes, 1e-9);
+        both(state, &mesh, RG_COLL_ALL_REDUCE, RG_ALG_RING, 8, bytes, 1e-9);
+        both(state, &mesh, RG_COLL_ALL_GATHER, RG_ALG_RING, 5, bytes, 1e-9);
         both(state, &mesh, RG_COLL_ALL_REDUCE, RG_ALG_TWO_SHOT, 5, bytes, 1e-9);
     }
 }
@@ -259,6 +261,37 @@ static void domains_are_joined_rail_by_rail(void **state)
     assert_close(closed.time.v, 2 * 127.0 / 128 * 1e13 / 400e9, 1e-4);
     assert_close(simulated.time.v, closed.time.v, 1e-4);
     assert_int_equal(closed.limit, RG_LIMIT_NETWORK);
+}
+
+static void closed_forms_hold_on_every_shape_of_cluster(void **state)
+{
+    int compared = 0;
+    for (int64_t per = 1; per <= 8; per *= 2)
+        for (int64_t nodes = 1; nodes <= 8; nodes *= 2)
+            for (int op = 0; op <= RG_COLL_ALL_TO_ALL; op++)
+                for (int algorithm = 1; algorithm < RG_ALG_COUNT; algorithm++) {
+                    rg_cluster cluster = switched_cluster(per, nodes);
+                    rg_arena *own = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
+                    rg_coll_context *x;
+                    rg_coll_result closed, simulated;
+                    const rg_coll_query q = {.op = (rg_coll_op)op,
+                                             .algorithm = (rg_coll_algorithm)algorithm,
+                                             .ranks = per * nodes,
+                                             .bytes = RG_B(3e9),
+                                             .library = RG_LIB_IDEAL};
+                    /* a ring of several domains is simulated in lock step, so let bytes decide */
+                    cluster.scale_up.latency = cluster.scale_out.latency = figure(1e-13);
+                    assert_ok(rg_coll_prepare(own, &cluster, NULL, &x, &err));
+                    if (q.ranks > 1 && rg_coll_time(x, &q, &closed, &err) == RG_OK &&
+                        rg_coll_simulate(own, x, &q, &simulated, NULL, &err) == RG_OK) {
+                        assert_close(simulated.time.v, closed.time.v, 1e-6);
+                        assert_close(simulated.sent.v, closed.sent.v, 1e-9);
+                        compared++;
+                    }
+                    rg_arena_free(own);
+                }
+    assert_true(compared > 100);
+    (void)state;
 }
 
 static void oversubscribed_leaves_are_where_traffic_meets(void **state)
@@ -459,6 +492,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(torus_rings_use_all_cables, setup, teardown),
         cmocka_unit_test_setup_teardown(domains_are_joined_rail_by_rail, setup, teardown),
+        cmocka_unit_test_setup_teardown(closed_forms_hold_on_every_shape_of_cluster, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(oversubscribed_leaves_are_where_traffic_meets, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(bytes_sent_are_bytes_received, setup, teardown),
