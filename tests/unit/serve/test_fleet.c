@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
 
-#include "serve/serve.h"
+#include "serve/replica.h"
 
 static rg_arena *arena;
 static rg_err err;
@@ -170,6 +170,40 @@ static void split_pools_keep_gaps_between_tokens_even(void **state)
     assert_int_equal(split.output_tokens, mixed.output_tokens);
 }
 
+static void check_blocks(void *context, const rg_replica *r, const rg_batch *batch)
+{
+    int64_t *violations = context;
+    *violations += !rg_kv_conserved(&r->pool) || rg_kv_used(&r->pool) > r->pool.total - 1;
+    *violations += batch->end_s <= batch->start_s;
+}
+
+/* Memory that is full on either side holds requests back; nothing is lost and nobody starves. */
+static void split_pools_keep_their_blocks_when_memory_is_short(void **state)
+{
+    (void)state;
+    rg_synth_spec spec = load(800, 30);
+    spec.prompt.most = 2000;
+    for (int prefix = 0; prefix < 2; prefix++) {
+        rg_deployment d = deployment(2, RG_ROUTE_LEAST_LOADED);
+        d.rules.blocks = 260; /* 4160 tokens, two of the longest */
+        d.rules.prefix_caching = prefix;
+        d.prefill_replicas = 1;
+        d.prefill_rules = d.rules;
+        d.prefill_rules.blocks = 160;
+        d.prefill_step = d.step;
+        d.transfer_bytes_per_s = 2e9;
+        d.transfer_latency_s = 1e-3;
+        d.layers = 32;
+        int64_t violations = 0;
+        const rg_observer o = {.context = &violations, .inspect = check_blocks};
+        const rg_serve_result r = run(&d, &spec, &o);
+        assert_int_equal(violations, 0);
+        assert_int_equal(r.refused, 0);
+        const rg_serve_result skipped = run(&d, &spec, NULL);
+        assert_true(r.e2e.sum == skipped.e2e.sum && r.steps == skipped.steps);
+    }
+}
+
 static void replicas_come_with_load_and_go_without(void **state)
 {
     (void)state;
@@ -221,6 +255,7 @@ int main(void)
         TEST(session_and_prefix_routers_find_more_in_the_cache),
         TEST(split_pools_send_kv_before_they_decode),
         TEST(split_pools_keep_gaps_between_tokens_even),
+        TEST(split_pools_keep_their_blocks_when_memory_is_short),
         TEST(replicas_come_with_load_and_go_without),
         TEST(contradictions_are_refused),
     };
