@@ -84,6 +84,8 @@ static const rg_option options[] = {
     {"recompute-layers", 0, "X", NULL, "share of early layers whose KV is recomputed", false},
     {"offload", 0, "SIZE", NULL, "size of a tier for evicted blocks", false},
     {"offload-rate", 0, "RATE", NULL, "rate at which it is read", false},
+    {"offload-disk", 0, "SIZE", NULL, "size of a second tier below it", false},
+    {"offload-disk-rate", 0, "RATE", NULL, "rate at which that is read", false},
     {"host-rate", 0, "RATE", NULL, "rate to host memory for swaps", false},
     /* time */
     {"kernel-times", 0, "DIR", NULL, "given operator times: dense.csv, attention.csv, ...", false},

@@ -150,9 +150,13 @@ static rg_status kv_rules(rg_serve_job *job, rg_engine_rules *rules, rg_err *err
     RG_TRY(rg_setting_int(s, "kv-sinks", 0, 1000000, &rules->rule.sinks, err));
     RG_TRY(rg_setting_real(s, "kv-keep", 0, 1, &rules->rule.keep_ratio, err));
     RG_TRY(rg_setting_real(s, "recompute-layers", 0, 0.9, &rules->recompute_layers_ratio, err));
-    RG_TRY(rg_setting_quantity(s, "offload", RG_DIM_BYTES, &rules->tier.capacity_bytes, err));
+    RG_TRY(rg_setting_quantity(s, "offload", RG_DIM_BYTES, &rules->tiers[0].capacity_bytes, err));
+    RG_TRY(rg_setting_quantity(s, "offload-rate", RG_DIM_BYTES_PER_S, &rules->tiers[0].bytes_per_s,
+                               err));
     RG_TRY(
-        rg_setting_quantity(s, "offload-rate", RG_DIM_BYTES_PER_S, &rules->tier.bytes_per_s, err));
+        rg_setting_quantity(s, "offload-disk", RG_DIM_BYTES, &rules->tiers[1].capacity_bytes, err));
+    RG_TRY(rg_setting_quantity(s, "offload-disk-rate", RG_DIM_BYTES_PER_S,
+                               &rules->tiers[1].bytes_per_s, err));
     if (job->cluster && job->cluster->host_link.known)
         rules->host_bytes_per_s = job->cluster->host_link.value * (double)job->parallel.tp;
     return rg_setting_quantity(s, "host-rate", RG_DIM_BYTES_PER_S, &rules->host_bytes_per_s, err);

@@ -40,8 +40,6 @@ static const rg_policy *policy_of(const rg_engine_rules *rules)
     return NULL;
 }
 
-static void tier_keep(void *context, uint64_t name);
-
 static rg_status start_batch(rg_replica *r, rg_batch *batch, rg_err *err)
 {
     batch->entries = RG_NEW(r->arena, rg_entry, r->room, err);
@@ -84,55 +82,10 @@ rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules
     RG_TRY(rg_lane_start(r, err));
     if (!r->running || !r->kept || !r->leaving || !r->bucket_head || !r->bucket_next || !r->grid)
         return RG_ERR_LIMIT;
-    if (rules->tier.capacity_bytes > 0 && rules->kv_bytes_per_token > 0) {
-        const double block = rules->kv_bytes_per_token * (double)rules->block_tokens;
-        const double slots = floor(rules->tier.capacity_bytes / block);
-        if (slots < 1 || slots > 1e9)
-            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                           "an offload tier of '%.0f' KV blocks; wanted 1 to 1e9", slots);
-        RG_TRY(rg_kv_start(&r->tier, arena, (int64_t)slots + 1, rules->block_tokens, true, err));
-        r->has_tier = true;
-        r->pool.on_evict = tier_keep;
-        r->pool.evict_context = r;
-    }
-    return RG_OK;
+    return rg_tiers_start(r, err);
 }
 
 /* ---- memory */
-
-/* A block that leaves device memory goes to the tier, whose oldest makes room. */
-static void tier_keep(void *context, uint64_t name)
-{
-    rg_replica *r = context;
-    int32_t unused;
-    int32_t slot;
-    rg_kv_seq seq = {.blocks = &slot, .room = 1, .names = &name, .named = 1, .shareable = true};
-    if (rg_kv_lookup(&r->tier, &seq, r->tier.block_tokens, &unused) == 1)
-        rg_kv_adopt(&r->tier, &seq, 1); /* known: only made young again */
-    else
-        rg_kv_take(&r->tier, &seq, 1);
-    rg_kv_register(&r->tier, &seq, r->tier.block_tokens);
-    rg_kv_release(&r->tier, &seq);
-}
-
-/* Further leading blocks, behind `have` that device memory holds, which lie in the tier. */
-static int32_t tier_hits(rg_replica *r, rg_live *live, int32_t have, int64_t tokens)
-{
-    const int32_t most = (int32_t)(tokens / r->pool.block_tokens);
-    int32_t hits = 0;
-    for (; have + hits < most; hits++) {
-        rg_kv_name(&r->pool, &live->kv, have + hits + 1);
-        int32_t slot, unused;
-        rg_kv_seq seq = {.blocks = &slot,
-                         .room = 1,
-                         .names = &live->kv.names[have + hits],
-                         .named = 1,
-                         .shareable = true};
-        if (rg_kv_lookup(&r->tier, &seq, r->tier.block_tokens, &unused) == 0)
-            break;
-    }
-    return hits;
-}
 
 static void set_room(rg_replica *r, rg_live *live, int64_t tokens)
 {
@@ -179,7 +132,9 @@ int64_t rg_replica_reuse(rg_replica *r, rg_live *live, int64_t need_tokens, int6
     int32_t unused = 0;
     *blocked = false;
     const int32_t hits = rg_kv_lookup(&r->pool, &live->kv, length - 1, &unused);
-    int32_t more = r->has_tier && live->kv.shareable ? tier_hits(r, live, hits, length - 1) : 0;
+    double load_s = 0;
+    const int32_t more =
+        live->kv.shareable ? rg_tiers_find(r, &live->kv, hits, length - 1, &load_s) : 0;
     const int64_t cached = (int64_t)(hits + more) * r->pool.block_tokens;
     int64_t tokens = cached + need_tokens < length ? cached + need_tokens : length;
     if (r->rules->reserve_full_prompt &&
@@ -193,6 +148,7 @@ int64_t rg_replica_reuse(rg_replica *r, rg_live *live, int64_t need_tokens, int6
     }
     rg_kv_adopt(&r->pool, &live->kv, hits);
     live->tier_hits = more;
+    live->tier_s = load_s;
     return cached;
 }
 
@@ -317,11 +273,7 @@ void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k
             r->result->recomputed_tokens += again;
         }
         if (live->tier_hits > 0) {
-            const double bytes =
-                (double)live->tier_hits * r->pool.block_tokens * r->rules->kv_bytes_per_token;
-            const double rate = r->rules->tier.bytes_per_s > 0 ? r->rules->tier.bytes_per_s
-                                                               : r->rules->host_bytes_per_s;
-            batch->extra_s += bytes / rate;
+            batch->extra_s += live->tier_s;
             r->result->tier_hit_tokens += (int64_t)live->tier_hits * r->pool.block_tokens;
             live->tier_hits = 0;
         }

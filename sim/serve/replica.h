@@ -30,6 +30,7 @@ struct rg_live {
     int32_t preemptions, recomputed, cached;
     int32_t swapped; /* blocks in host memory */
     int32_t tier_hits;
+    double tier_s;               /* time to load them */
     int64_t extent, extent_size; /* contiguous reservation */
     int64_t order;               /* of arrival */
     double scheduled_s, last_chunk_s, first_token_s, ready_s;
@@ -129,8 +130,9 @@ struct rg_replica {
     rg_serve_result *result;
     rg_role role;
     int number;
-    rg_kv_pool pool, tier;
-    bool has_tier;
+    rg_kv_pool pool;
+    rg_kv_pool tiers[RG_KV_TIERS]; /* each takes what the one above it evicts */
+    int tier_count;
     rg_live **running; /* in order of admission */
     rg_live **leaving; /* scratch */
     int running_count, room;
@@ -196,6 +198,10 @@ void rg_replica_skip_equal(rg_replica *r);
 /** Up to where a request that decodes may be handled by rg_replica_decode_run. */
 void rg_replica_set_plain(const rg_replica *r, rg_live *live);
 
+rg_status rg_tiers_start(rg_replica *r, rg_err *err);
+/** Leading full blocks of the first `tokens` tokens, behind `have` in device memory, that lie in
+ * the tiers; *load_s is the time to bring them up. */
+int32_t rg_tiers_find(rg_replica *r, rg_kv_seq *seq, int32_t have, int64_t tokens, double *load_s);
 rg_status rg_lane_start(rg_replica *r, rg_err *err);
 /** Put the lane into the step; gives the position in running from which requests are looked at one
  * by one. */

@@ -56,7 +56,9 @@ typedef struct rg_speculation {
     double draft_time_ratio; /* time of one draft step as a share of a decode step of the target */
 } rg_speculation;
 
-/** A slower tier that holds blocks evicted from device memory (host, disk). */
+enum { RG_KV_TIERS = 2 };
+
+/** A slower tier that holds blocks evicted from the memory above it (host, then disk). */
 typedef struct rg_kv_tier {
     double capacity_bytes;
     double bytes_per_s;
@@ -77,7 +79,7 @@ typedef struct rg_engine_rules {
     rg_reservation reservation;
     rg_kv_rule rule;
     rg_speculation speculation;
-    rg_kv_tier tier;
+    rg_kv_tier tiers[RG_KV_TIERS]; /* capacity 0: none */
     double host_bytes_per_s;       /* swap and tier traffic when the tier names no rate */
     double kv_bytes_per_token;     /* one replica, all its devices */
     double recompute_layers_ratio; /* share of early layers whose KV is not stored, recomputed */

@@ -319,12 +319,20 @@ static void offload_tier_gives_back_evicted_prefixes(void **state)
     d.rules.blocks = 400;
     d.rules.max_model_tokens = 6000;
     const rg_serve_result alone = run(&d, &spec);
-    d.rules.tier = (rg_kv_tier){.capacity_bytes = 64e9, .bytes_per_s = 50e9};
+    d.rules.tiers[0] = (rg_kv_tier){.capacity_bytes = 64e9, .bytes_per_s = 50e9};
     const rg_serve_result tiered = run(&d, &spec);
     assert_true(alone.evicted_blocks > 0);
     assert_true(tiered.tier_hit_tokens > 0);
     assert_true(tiered.hit_tokens > alone.hit_tokens);
     assert_int_equal(tiered.output_tokens, alone.output_tokens);
+    /* A small first tier alone loses blocks; a second one below it catches them, at its own rate.
+     */
+    d.rules.tiers[0].capacity_bytes = 0.4e9;
+    const rg_serve_result small = run(&d, &spec);
+    d.rules.tiers[1] = (rg_kv_tier){.capacity_bytes = 64e9, .bytes_per_s = 5e9};
+    const rg_serve_result both = run(&d, &spec);
+    assert_true(small.hit_tokens < tiered.hit_tokens);
+    assert_true(both.hit_tokens > small.hit_tokens);
 }
 
 /* Expected tokens of a verify step with 4 drafts accepted with 0.7 each:
