@@ -55,6 +55,10 @@ static const double empty_unit_share = 0.25;
  * ns against 4.8 TB/s over 132 SMs. */
 static const double most_sm_share = 2.2;
 
+/* One unit reads at this many times the even share: 23 GB/s against 2.04 TB/s over 108 SMs (A100,
+ * one unsplit head, 1K to 128K tokens). */
+static const double lone_unit_share = 1.2;
+
 /* Columns that the products of a head run over: kernels exist for 32, 64, 128 and 256 (fused
  * attention of TensorRT-LLM), in steps of 32 for flash attention; latent attention has a kernel of
  * its own. */
@@ -248,7 +252,10 @@ static void matrix_decode(const rg_kernel_device *device, const double *c, const
                  f;
     out->compute = sm;
     out->l2 = l2;
-    out->total = out->fixed + rg_kernel_join(sm, memory + l2, c[RG_DEC_OVERLAP]);
+    /* A unit that is alone on its SM cannot read faster than its loads in flight allow. */
+    const double alone = rg_kernel_up(waves) * tokens * 2.0 * w->dim * w->kv_bytes * units /
+                         (lone_unit_share * device->memory_rate);
+    out->total = out->fixed + fmax(alone, rg_kernel_join(sm, memory + l2, c[RG_DEC_OVERLAP]));
     out->choice = splits > 1.0 ? "matrix kernel, split" : "matrix kernel";
 }
 
