@@ -58,7 +58,7 @@ static double rg_correlation_at(const double *r, int n, int lag, double variance
 double rg_stat_autocorrelation_time(const double *x, int n, double *scratch, double *lag1)
 {
     *lag1 = NAN;
-    if (n < 8 || !rg_centred_ranks(x, n, scratch))
+    if (n < 5 || !rg_centred_ranks(x, n, scratch))
         return 1;
     double variance = 0;
     for (int i = 0; i < n; i++)
@@ -271,6 +271,8 @@ void rg_side_unsettle(rg_side *s, double range)
 static void rg_side_within(double *y, int n, double *scratch, rg_side *s)
 {
     s->time = rg_stat_autocorrelation_time(y, n, scratch, &s->lag1);
+    if (n < 8)
+        s->time = 1; /* lag1 counts together with those of other kernels only */
     s->effective = n / fmax(1, s->time);
     s->wander = rg_side_wander(y, n, scratch, &s->roaming);
     rg_stat_sort(y, (size_t)n);

@@ -87,28 +87,50 @@ static bool rg_sides_prior(rg_side *const *sides, const bool *member, int count,
     return rg_stat_variance_prior(scratch, scratch + count, n, variance, freedom);
 }
 
-/* Where a side's own correlation is within chance (2.6 / sqrt(n)), the mean time of all sides. */
+/* Autocorrelation time that all sides show together, at least 1: the mean of theirs, or that of an
+ * autoregression with their mean correlation, (1 + r) / (1 - r), if r stands out. The correlation
+ * of a short series is low by about (1 + 4 r) / n (Kendall, "Note on bias in the estimation of
+ * autocorrelation", Biometrika 41, 1954); 1 / n of it is already in lag1. */
+static double rg_sides_common_time(rg_side *const *sides, int count)
+{
+    double times = 0, correlation = 0, variance = 0;
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        const rg_side *s = sides[i];
+        if (isnan(s->lag1))
+            continue;
+        const double stretch = 1 / fmax(0.33, 1 - 4 / s->count);
+        times += s->time;
+        correlation += s->lag1 * stretch;
+        variance += stretch * stretch / s->count;
+        n++;
+    }
+    if (n < 5)
+        return 0;
+    correlation = fmin(0.95, correlation / n);
+    double time = fmax(1, times / n);
+    if (correlation > 2.6 * sqrt(variance) / n)
+        time = fmax(time, (1 + correlation) / (1 - correlation));
+    return time;
+}
+
+/* Where a side's own correlation is within chance (2.6 / sqrt(n)), the time of all sides. */
 static void rg_sides_correlation(rg_side *const *sides, int count)
 {
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < count; i++)
-        if (!isnan(sides[i]->lag1)) {
-            sum += sides[i]->time;
-            n++;
-        }
-    if (n < 5)
+    const double common = rg_sides_common_time(sides, count);
+    if (common < 1)
         return;
-    const double common = fmax(1, sum / n);
     for (int i = 0; i < count; i++) {
         rg_side *s = sides[i];
-        if (isnan(s->lag1) || s->lag1 > 2.6 / sqrt(s->count))
+        const bool own = s->lag1 > 2.6 / sqrt(s->count) && s->time > common;
+        if (isnan(s->lag1) || own)
             continue;
-        const double scale = sqrt(common / fmax(1, s->time));
+        const double time = fmin(common, s->count);
+        const double scale = sqrt(time / fmax(1, s->time));
         s->error *= scale;
         s->low = s->centre * pow(s->low / s->centre, scale);
         s->high = s->centre * pow(s->high / s->centre, scale);
-        s->effective = s->count / common;
+        s->effective = s->count / time;
         s->freedom = fmax(1, s->effective - 1);
     }
 }

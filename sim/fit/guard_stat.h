@@ -55,7 +55,7 @@ void rg_side_unsettle(rg_side *side, double range);
 /** Integrated autocorrelation time of x in order of measurement, from the initial positive sequence
  * of the ranks' autocorrelations (Geyer, "Practical Markov chain Monte Carlo", Statistical Science
  * 7(4), 1992, section 3.3), ended where a pair falls under the noise of the estimate. It is not cut
- * at 1, so that its mean over many kernels is fair; 1 for fewer than 8 samples. lag1 gets the
+ * at 1, so that its mean over many kernels is fair; 1 for fewer than 5 samples. lag1 gets the
  * correlation of successive samples. scratch holds n. */
 double rg_stat_autocorrelation_time(const double *x, int n, double *scratch, double *lag1);
 
