@@ -276,7 +276,7 @@ double rg_guard_between(const rg_shift *shifts, int count, double *freedom, doub
     double variance = least;
     for (int round = 0; round < 20; round++) {
         const double total = rg_stat_quantile_sorted(scratch, (size_t)n, 0.5) / 0.455;
-        variance = fmax(least, (total - error) / 2);
+        variance = fmax(least, (total - 0.7 * error) / 2); /* stated errors are the larger side */
         int kept = n;
         while (kept > 8 && scratch[kept - 1] > 9 * (2 * variance + error))
             kept--;
