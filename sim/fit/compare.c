@@ -29,11 +29,10 @@ static rg_status pool(rg_arena *arena, const rg_comparison *c, const char *dtype
                       const char *size_class, const char *residency, const char *sample,
                       bool without_l2, rg_error_summary *out, rg_err *err)
 {
+    (void)arena;
+    (void)err;
     *out = (rg_error_summary){0};
-    double *predicted = RG_NEW(arena, double, 3 * c->table->count, err);
-    if (!predicted)
-        return RG_ERR_LIMIT;
-    double *measured = predicted + c->table->count;
+    double *predicted = c->scratch, *measured = predicted + c->table->count;
     size_t n = 0;
     for (size_t i = 0; i < c->table->count; i++) {
         const rg_compared_row *r = &c->rows[i];
@@ -106,7 +105,8 @@ rg_status rg_compare(rg_arena *arena, const rg_predictor *predictor, const rg_me
 {
     *out = (rg_comparison){.table = table};
     out->rows = RG_NEW(arena, rg_compared_row, table->count, err);
-    if (!out->rows)
+    out->scratch = RG_NEW(arena, double, 3 * table->count, err);
+    if (!out->rows || !out->scratch)
         return RG_ERR_LIMIT;
     for (size_t i = 0; i < table->count; i++) {
         rg_compared_row *r = &out->rows[i];
@@ -146,9 +146,9 @@ rg_status rg_compare_classes(rg_arena *arena, const rg_comparison *comparison, i
                              rg_class_errors *out, int capacity, int *count, rg_err *err)
 {
     *count = 0;
-    double *scratch = RG_NEW(arena, double, 3 * comparison->table->count, err);
-    if (!scratch)
-        return RG_ERR_LIMIT;
+    (void)arena;
+    (void)err;
+    double *scratch = comparison->scratch;
     rg_error_summary all;
     RG_TRY(class_errors(comparison, group, NULL, scratch, &all));
     if (all.count == 0)

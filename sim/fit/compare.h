@@ -38,6 +38,7 @@ typedef struct rg_comparison {
     rg_compared_group *summary; /* by dtype and sample; rows served from L2 left out */
     int summary_count;
     long skipped[RG_SKIP_COUNT];
+    double *scratch; /* [3][table->count] */
 } rg_comparison;
 
 /** Predict every row and sum up. The split is the one that the constants were fitted with. */

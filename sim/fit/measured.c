@@ -71,6 +71,7 @@ typedef struct reader {
     rg_csv *csv;
     rg_measured_kind kind;
     rg_err *err;
+    bool *unknown; /* set when a word of the row is one that the models do not know */
 } reader;
 
 static rg_status integer(const reader *in, const char *column, int64_t least, int64_t *out)
@@ -136,6 +137,7 @@ static rg_status number_of(const reader *in, const char *column, const number_ki
                 *out = &number_kinds[i];
                 return RG_OK;
             }
+    *in->unknown = true;
     return rg_fail(in->err, RG_ERR_INPUT, place(in, column),
                    "%s '%s' is not known; known are bfloat16, float16, fp8, fp8_block, nvfp4, "
                    "int8_wo, int4_wo, sq, w4a16_mxfp4",
@@ -266,6 +268,7 @@ static rg_status read_moe(const reader *in, rg_measured_row *row)
     } else if (strcmp(distribution, "balanced") == 0) {
         s.dealt = true;
     } else if (strcmp(distribution, "uniform") != 0) {
+        *in->unknown = true;
         return rg_fail(in->err, RG_ERR_INPUT, place(in, "distribution"),
                        "distribution '%s' is not known; known are balanced, uniform, power_law_A",
                        distribution);
@@ -385,22 +388,34 @@ static rg_status load_rows(const reader *in, rg_measured_table *out)
 {
     int time_at;
     RG_TRY(rg_csv_column(in->csv, "time_us", &time_at, in->err));
-    size_t capacity = 0;
+    size_t capacity = 0, unknown_rows = 0;
+    rg_err first_unknown = {0};
     const char **last = NULL;
     for (;;) {
         bool more;
         RG_TRY(rg_csv_next(in->csv, &more, in->err));
         if (!more)
-            return RG_OK;
+            break;
         RG_TRY(append(in->arena, out, &capacity, in->err));
         rg_measured_row *row = &out->rows[out->count];
         double time_us;
         RG_TRY(rg_csv_real(in->csv, time_at, &time_us, in->err));
-        RG_TRY(read_row(in, row));
+        /* A table may hold types that ridge has no model of, beside others: those rows are counted
+         * as not supported. A table of nothing else is refused below. */
+        *in->unknown = false;
+        const rg_status read = read_row(in, row);
+        if (read != RG_OK && !*in->unknown)
+            return read;
+        if (read != RG_OK) {
+            *row = (rg_measured_row){.dtype = "unknown", .residency = "any"};
+            first_unknown = unknown_rows++ == 0 && in->err ? *in->err : first_unknown;
+        }
         if (!row->collective)
             row->size_class = rg_kernel_size_class(&row->op);
         row->seconds = time_us * 1e-6;
-        row->skip = time_us > 0.0 && isfinite(time_us) ? RG_SKIP_NONE : RG_SKIP_INVALID;
+        row->skip = read != RG_OK                        ? RG_SKIP_UNSUPPORTED
+                    : time_us > 0.0 && isfinite(time_us) ? RG_SKIP_NONE
+                                                         : RG_SKIP_INVALID;
         row->line = rg_csv_pos(in->csv, time_at).line;
         row->fields = RG_NEW(in->arena, const char *, out->columns, in->err);
         if (!row->fields)
@@ -415,6 +430,11 @@ static rg_status load_rows(const reader *in, rg_measured_table *out)
         last = row->fields;
         out->count++;
     }
+    if (unknown_rows < out->count || out->count == 0)
+        return RG_OK;
+    if (in->err)
+        *in->err = first_unknown;
+    return RG_ERR_INPUT;
 }
 
 rg_status rg_measured_load(rg_arena *arena, rg_measured_kind kind, const char *path,
@@ -422,7 +442,8 @@ rg_status rg_measured_load(rg_arena *arena, rg_measured_kind kind, const char *p
 {
     *out = (rg_measured_table){.kind = kind};
     out->path = rg_arena_strdup(arena, path, err);
-    reader in = {.arena = arena, .kind = kind, .err = err};
+    bool unknown = false;
+    reader in = {.arena = arena, .kind = kind, .err = err, .unknown = &unknown};
     RG_TRY(rg_csv_open(arena, path, &in.csv, err));
     out->columns = rg_csv_columns(in.csv);
     out->column = RG_NEW(arena, const char *, out->columns, err);

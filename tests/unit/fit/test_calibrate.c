@@ -190,6 +190,11 @@ static void an_unknown_type_is_refused_at_its_place(void **state)
     assert_int_equal(rg_measured_load(arena, RG_MEASURED_GEMM, path, &table, &err), RG_ERR_INPUT);
     assert_int_equal(err.pos.line, 2);
     assert_non_null(strstr(err.text, "bf17"));
+    /* Beside rows that are known it is one that has no model. */
+    write_text("kernel,dtype,m,n,k,time_us\na,bf17,1,64,64,5\na,bfloat16,1,64,64,5\n");
+    assert_ok(rg_measured_load(arena, RG_MEASURED_GEMM, path, &table, &err));
+    assert_int_equal(table.rows[0].skip, RG_SKIP_UNSUPPORTED);
+    assert_int_equal(table.rows[1].skip, RG_SKIP_NONE);
     rg_arena_free(arena);
 }
 
