@@ -242,9 +242,10 @@ void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position)
 void rg_replica_set_plain(const rg_replica *r, rg_live *live)
 {
     const int32_t last = live->n + live->o - 1;
-    const bool plain =
-        r->plain && live->gs > 0 && !live->shares && live->c == live->n + live->gs - 1;
-    live->plain_until = !plain ? 0 : live->room < last ? live->room : last;
+    /* The token that fills a block of shared text gives it a name, so that one is not plain. */
+    const int32_t room = live->room - (live->shares && live->room < INT32_MAX);
+    const bool plain = r->plain && live->gs > 0 && live->c == live->n + live->gs - 1;
+    live->plain_until = !plain ? 0 : room < last ? room : last;
 }
 
 void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k)

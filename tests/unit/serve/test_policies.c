@@ -167,10 +167,16 @@ static void first_schedules_follow_arrival_without_preemption(void **state)
 static void skipping_equal_steps_changes_no_bit(void **state)
 {
     (void)state;
-    const rg_synth_spec spec = load(600, 6);
-    for (int p = 0; p < RG_POLICY_COUNT; p++) {
-        for (int asynchronous = 0; asynchronous < (p == RG_POLICY_VLLM1 ? 2 : 1); asynchronous++) {
-            rg_deployment d = deployment((rg_policy_kind)p);
+    rg_synth_spec spec = load(600, 6);
+    for (int p = 0; p < 2 * RG_POLICY_COUNT; p++) {
+        if (p == RG_POLICY_COUNT) { /* again, with text that turns share */
+            spec.sessions = (rg_session_spec){.turns = 3, .think_s = 1, .system_tokens = 50};
+            spec.prompt.most = 400;
+            spec.output.most = 200;
+        }
+        for (int asynchronous = 0; asynchronous < (p % RG_POLICY_COUNT == RG_POLICY_VLLM1 ? 2 : 1);
+             asynchronous++) {
+            rg_deployment d = deployment((rg_policy_kind)(p % RG_POLICY_COUNT));
             d.rules.asynchronous = asynchronous;
             watch w = {.budget = INT64_MAX, .most_sequences = 48};
             const rg_observer observer = {.context = &w, .inspect = look};
