@@ -53,8 +53,10 @@ static double log_one_minus(double p)
     int halvings = 0;
     if (p <= 0.5)
         return log_below_one(p);
-    for (; rest < 0.5; rest *= 2.0)
+    while (rest < 0.5) {
+        rest *= 2.0;
         halvings++;
+    }
     return log_below_one(1.0 - rest) - halvings * ln2;
 }
 
