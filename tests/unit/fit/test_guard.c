@@ -20,10 +20,16 @@ static int setup(void **state)
     return arena == NULL;
 }
 
+static char temporaries[16][64];
+static int temporary_count;
+
 static int teardown(void **state)
 {
     (void)state;
     rg_arena_free(arena);
+    for (int i = 0; i < 16; i++)
+        if (temporaries[i][0] != 0)
+            unlink(temporaries[i]);
     return 0;
 }
 
@@ -36,10 +42,9 @@ static rg_run *run_of(const char *text)
 
 static const char *temporary(const char *ending, const char *text)
 {
-    static char path[4][64];
-    static int next;
-    char *p = path[next++ % 4];
-    snprintf(p, 64, "/tmp/ridge-unit-%ld-%d%s", (long)getpid(), next, ending);
+    char *p = temporaries[temporary_count++ % 16];
+    snprintf(p, sizeof temporaries[0], "/tmp/ridge-unit-%ld-%d%s", (long)getpid(), temporary_count,
+             ending);
     unlink(p);
     if (text != NULL) {
         FILE *file = fopen(p, "w");

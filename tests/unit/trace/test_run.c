@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "trace/run.h"
 #include "trace/run_reader.h"
@@ -131,6 +132,11 @@ static void nvbench_sample_file_beside_the_record_is_read(void **state)
     assert_ok(rg_run_parse(arena, path, text, strlen(text), NULL, &run, &err));
     assert_int_equal(run->entries[0].sample_count, 3);
     assert_close(rg_run_cost(arena, &run->entries[0], &err), 2e-6, 1e-6); /* float32 */
+    snprintf(path, sizeof path, "%s/r.json-bin/0.bin", folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/r.json-bin", folder);
+    rmdir(path);
+    rmdir(folder);
 }
 
 static void google_benchmark_repetitions_win_over_aggregates(void **state)
