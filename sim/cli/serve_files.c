@@ -22,7 +22,7 @@ struct rg_serve_files {
     rg_plot *cdf, *kv;
     FILE *cdf_data, *kv_data;
     bool tty, shown;
-    time_t started;
+    double started_s, drawn_s; /* by a clock that only the progress line looks at */
     int64_t expected;
 };
 
@@ -84,11 +84,22 @@ static void write_moment(void *context, const rg_moment *m)
                 (long long)m->running, (long long)m->waiting, m->internal_fragmentation_ratio);
 }
 
+static double clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void show_progress(void *context, double time_s, int64_t finished)
 {
     rg_serve_files *f = context;
-    if (!f->tty || time(NULL) - f->started < 1)
+    if (!f->tty)
         return;
+    const double now = clock_s();
+    if (now - f->started_s < 1 || now - f->drawn_s < 0.1)
+        return;
+    f->drawn_s = now;
     f->shown = true;
     if (f->expected > 0)
         fprintf(stderr, "\r%3.0f %%  %lld requests, %.0f s simulated ",
@@ -139,7 +150,7 @@ rg_status rg_serve_files_open(rg_serve_job *job, rg_serve_files **out, rg_observ
     *out = f;
     f->job = job;
     f->first_event = true;
-    f->started = time(NULL);
+    f->started_s = clock_s();
     f->tty = isatty(STDERR_FILENO) && !rg_arg_flag(job->settings.args, "quiet");
     RG_TRY(rg_setting_int(&job->settings, "limit", 1, INT64_C(1) << 40, &f->expected, err));
     RG_TRY(open_one(&job->settings, "requests",
