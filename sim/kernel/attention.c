@@ -18,6 +18,9 @@
  *
  *   t = start / f + join(waves (unit + tiles tile) / f, bytes / W; p) + [split] merge / f
  *
+ * and never less than the longest unit's bytes over 1.2 even shares of W, all that one SM can have
+ * in flight.
+ *
  * Which kernel runs is the library's rule. TensorRT-LLM (decoderXQAImplJIT.cpp, mayHavePerfGain and
  * decoderXQAConstants.h): XQA, one unit for all heads of a group, when 4 B K max(1, S/128) >= N; up
  * to 8 waves of splits of 128 tokens or more. Otherwise, and for groups of 1 or above 32, a vector
