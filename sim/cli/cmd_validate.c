@@ -85,7 +85,7 @@ static void add_groups(rg_report *report, const rg_comparison *c, bool summary)
             rg_table_text(table, groups[i].size_class);
             rg_table_text(table, groups[i].residency);
         }
-        rg_table_text(table, rg_sample_name(groups[i].sample));
+        rg_table_text(table, rg_provenance_name(groups[i].sample));
         add_error_cells(table, &groups[i].errors);
     }
 }
@@ -346,13 +346,13 @@ static const struct {
     {"rtx_pro_6000_server", "rtx-pro-6000-server", NULL, 0},
 };
 
-static void add_accuracy(rg_table *table, const job *j, const char *dtype, rg_sample sample,
+static void add_accuracy(rg_table *table, const job *j, const char *dtype, rg_provenance sample,
                          const rg_error_summary *errors)
 {
     rg_table_text(table, j->hw);
     rg_table_text(table, rg_measured_kind_name(j->kind));
     rg_table_text(table, dtype);
-    rg_table_text(table, rg_sample_name(sample));
+    rg_table_text(table, rg_provenance_name(sample));
     rg_table_text(table, j->constants ? j->constants : "");
     add_error_cells(table, errors);
 }
@@ -365,13 +365,13 @@ static rg_status add_brief(rg_arena *arena, rg_table *table, const job *j, rg_er
     const bool gemm = j->kind == RG_MEASURED_GEMM;
     const char *const *dtypes = gemm ? types : all;
     const size_t count = gemm ? sizeof types / sizeof types[0] : 1;
-    for (int s = RG_OUT_OF_SAMPLE; s < RG_SAMPLE_COUNT; s++)
+    for (int s = RG_OUT_OF_SAMPLE; s < RG_PROVENANCE_COUNT; s++)
         for (size_t d = 0; d < count; d++) {
             rg_error_summary errors;
             RG_TRY(rg_compare_overall(arena, &j->comparison, dtypes[d],
-                                      rg_sample_name((rg_sample)s), &errors, err));
+                                      rg_provenance_name((rg_provenance)s), &errors, err));
             if (errors.count > 0)
-                add_accuracy(table, j, dtypes[d] ? dtypes[d] : "all", (rg_sample)s, &errors);
+                add_accuracy(table, j, dtypes[d] ? dtypes[d] : "all", (rg_provenance)s, &errors);
         }
     return RG_OK;
 }

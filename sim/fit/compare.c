@@ -8,10 +8,10 @@
 
 #include "core/doc.h"
 
-const char *rg_sample_name(rg_sample sample)
+const char *rg_provenance_name(rg_provenance sample)
 {
-    static const char *const names[RG_SAMPLE_COUNT] = {"in_sample", "out_of_sample",
-                                                       "carried_over"};
+    static const char *const names[RG_PROVENANCE_COUNT] = {"in_sample", "out_of_sample",
+                                                           "carried_over"};
     return names[sample];
 }
 
@@ -37,7 +37,7 @@ static rg_status pool(rg_arena *arena, const rg_comparison *c, const char *dtype
     for (size_t i = 0; i < c->table->count; i++) {
         const rg_compared_row *r = &c->rows[i];
         if (!counts(r) || !same(dtype, r->row->dtype) || !same(size_class, r->row->size_class) ||
-            !same(residency, r->row->residency) || !same(sample, rg_sample_name(r->sample)) ||
+            !same(residency, r->row->residency) || !same(sample, rg_provenance_name(r->sample)) ||
             (without_l2 && strcmp(r->row->residency, "l2") == 0))
             continue;
         predicted[n] = r->predicted;
@@ -95,7 +95,7 @@ static rg_status collect(rg_arena *arena, rg_comparison *c, bool summary, rg_com
     for (int g = 0; g < *count; g++) {
         rg_compared_group *group = &(*list)[g];
         RG_TRY(pool(arena, c, group->dtype, group->size_class, group->residency,
-                    rg_sample_name(group->sample), summary, &group->errors, err));
+                    rg_provenance_name(group->sample), summary, &group->errors, err));
     }
     return RG_OK;
 }

@@ -10,23 +10,23 @@
 
 #include "fit/calibrate.h"
 
-typedef enum rg_sample {
+typedef enum rg_provenance {
     RG_IN_SAMPLE,     /* its shape was on the fitted side of the split */
     RG_OUT_OF_SAMPLE, /* own constants, shape on the other side */
     RG_CARRIED_OVER,  /* constants of another device, physical guesses, or none at all */
-    RG_SAMPLE_COUNT,
-} rg_sample;
-const char *rg_sample_name(rg_sample sample);
+    RG_PROVENANCE_COUNT,
+} rg_provenance;
+const char *rg_provenance_name(rg_provenance sample);
 
 typedef struct rg_compared_row {
     const rg_measured_row *row;
     double predicted; /* s; NaN when skipped as unsupported */
-    rg_sample sample;
+    rg_provenance sample;
 } rg_compared_row;
 
 typedef struct rg_compared_group {
     const char *dtype, *size_class, *residency; /* NULL in a summary: all of them */
-    rg_sample sample;
+    rg_provenance sample;
     rg_error_summary errors;
 } rg_compared_group;
 

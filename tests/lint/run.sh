@@ -46,7 +46,7 @@ while IFS=: read -r file line text; do
 done < <(grep -nE '\b(exit|abort)\(' sim/*/*.c | grep -vE '^sim/cli/')
 
 # 3. Every header compiles alone; every source names its licence.
-for header in sim/*/*.h; do
+for header in sim/*.h sim/*/*.h; do
     gcc -std=c11 -D_POSIX_C_SOURCE=200809L -DRG_VERSION='""' -Isim -Wall -Wextra -Werror \
         -fsyntax-only -x c "$header" 2>"$build/lint.txt" ||
         say "$header: does not compile alone: $(head -n 1 "$build/lint.txt")"
