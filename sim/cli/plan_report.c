@@ -151,14 +151,18 @@ static void bill_json(json_t *o, const rg_plan_bill *b)
 
 /* ---- words */
 
-static void headline(const rg_plan_run *run, int i, int64_t replicas, char *out, size_t size)
+static void headline(const rg_plan_run *run, int i, const rg_trial *t, char *out, size_t size)
 {
-    char split[96];
+    char split[96], pools[96] = "";
+    const int64_t replicas = t->replicas;
     const rg_arrangement *a = arrangement_of(run, i);
     rg_candidate_text(&run->space, candidate_of(run, i), split, sizeof split);
-    snprintf(out, size, "%lld x %s: %lld replica%s of %s, weights %s, KV %s",
+    if (t->prefill > 0)
+        snprintf(pools, sizeof pools, " (%lld for prompts, %lld for answers)",
+                 (long long)t->prefill, (long long)(replicas - t->prefill));
+    snprintf(out, size, "%lld x %s: %lld replica%s of %s%s, weights %s, KV %s",
              (long long)(replicas * a->devices), machine_of(run, i)->cluster->accel->name,
-             (long long)replicas, replicas == 1 ? "" : "s", split, weights_of(a),
+             (long long)replicas, replicas == 1 ? "" : "s", split, pools, weights_of(a),
              a->formats.kv.name);
 }
 
@@ -176,10 +180,10 @@ void rg_plan_nearest_text(const rg_plan_run *run, char *out, size_t size)
         snprintf(out, size, "no candidate fits in memory");
         return;
     }
-    char who[256], what[48], value[40], limit[40];
+    char who[320], what[48], value[40], limit[40];
     const rg_outcome *o = &run->outcomes[run->nearest];
     const rg_plan_limit *x = &run->plan->limits[o->at.worst];
-    headline(run, run->nearest, o->at.replicas, who, sizeof who);
+    headline(run, run->nearest, &o->at, who, sizeof who);
     limit_text(x, what, sizeof what);
     snprintf(out, size, "the nearest is %s with %s %s instead of %s%s", who, what,
              seconds(o->at.value[o->at.worst], value), seconds(x->seconds, limit),
@@ -509,10 +513,10 @@ void rg_plan_report(rg_report *report, const rg_plan_answer *x)
     if (run->winner < 0) {
         infeasible(report, run);
     } else {
-        char who[256], first[512] = "", part[48], value[40];
+        char who[320], first[512] = "", part[48], value[40];
         const rg_outcome *o = &run->outcomes[run->winner];
         rg_plan_bill bill;
-        headline(run, run->winner, o->replicas, who, sizeof who);
+        headline(run, run->winner, &o->at, who, sizeof who);
         rg_plan_bill_of(x->arena, run, run->winner, &o->at, &bill);
         for (int i = 0; i < run->plan->limit_count && i < 2; i++) {
             limit_text(&run->plan->limits[i], part, sizeof part);

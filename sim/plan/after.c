@@ -139,13 +139,14 @@ static int counts_beside(int64_t least, int64_t at_least, int64_t most, int64_t 
     return n;
 }
 
-/* The winner and the best found of each other machine, in order of cost. */
+/* The winner and the best of each other machine, in order of cost. */
 static int shown(const rg_plan_run *run, int out[], int room)
 {
     int n = 0;
     for (int k = 0; k < run->space.candidate_count && n < room; k++) {
         const int i = run->order[k];
-        if (run->outcomes[i].state != RG_PLAN_FOUND && i != run->winner)
+        const rg_plan_state state = run->outcomes[i].state;
+        if (state != RG_PLAN_FOUND && state != RG_PLAN_PRUNED)
             continue;
         const int machine = run->space.arrangements[run->space.candidates[i].arrangement].machine;
         bool known = false;

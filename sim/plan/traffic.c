@@ -84,38 +84,40 @@ static rg_status read_all(rg_arena *arena, rg_requests *stream, rg_plan_requests
         }
         RG_TRY(keep_segments(arena, &q, err));
         q.session = -1; /* its turns come when the trace says, whatever the answers */
-        out->shared |= q.segment_count > 0;
         out->items[out->count++] = q;
     }
 }
 
 /* ---- sums */
 
-/* How often a text stands in prompts and answers, open addressing; 2 stands for more than once. */
+/* Which requests a text stands in, open addressing: the first of them, and whether there are more.
+ */
 typedef struct mentions {
     uint64_t *ids;
-    unsigned char *count;
+    int64_t *first; /* request + 1; 0: none yet */
+    bool *more;
     size_t size;
 } mentions;
 
-static unsigned char *mention(mentions *m, uint64_t id)
+static size_t mention(const mentions *m, uint64_t id)
 {
     size_t i = (size_t)(id * 0x9e3779b97f4a7c15u) & (m->size - 1);
     id += id == 0;
     while (m->ids[i] != 0 && m->ids[i] != id)
         i = (i + 1) & (m->size - 1);
     m->ids[i] = id;
-    return &m->count[i];
+    return i;
 }
 
-static void add_mention(mentions *m, uint64_t id)
+static void add_mention(mentions *m, uint64_t id, int64_t request)
 {
-    unsigned char *count = mention(m, id);
-    *count = *count < 2 ? (unsigned char)(*count + 1) : 2;
+    const size_t i = mention(m, id);
+    if (m->first[i] == 0)
+        m->first[i] = request + 1;
+    m->more[i] |= m->first[i] != request + 1;
 }
 
-static rg_status count_mentions(rg_arena *arena, const rg_plan_requests *r, mentions *m,
-                                rg_err *err)
+static rg_status list_mentions(rg_arena *arena, const rg_plan_requests *r, mentions *m, rg_err *err)
 {
     size_t segments = (size_t)r->count;
     for (int64_t i = 0; i < r->count; i++)
@@ -123,31 +125,32 @@ static rg_status count_mentions(rg_arena *arena, const rg_plan_requests *r, ment
     for (m->size = 16; m->size < 2 * segments;)
         m->size *= 2;
     m->ids = RG_NEW(arena, uint64_t, m->size, err);
-    m->count = RG_NEW(arena, unsigned char, m->size, err);
-    if (!m->ids || !m->count)
+    m->first = RG_NEW(arena, int64_t, m->size, err);
+    m->more = RG_NEW(arena, bool, m->size, err);
+    if (!m->ids || !m->first || !m->more)
         return RG_ERR_LIMIT;
     for (int64_t i = 0; i < r->count; i++) {
         const rg_request *q = &r->items[i];
         for (int k = 0; k < q->segment_count; k++)
-            add_mention(m, q->segments[k].id);
+            add_mention(m, q->segments[k].id, i);
         if (q->output_id != 0)
-            add_mention(m, q->output_id);
+            add_mention(m, q->output_id, i);
     }
     return RG_OK;
 }
 
 /* Tokens of each prompt that no other request can have left in a cache, whoever is served first. */
-static rg_status fresh_tokens(rg_arena *arena, const rg_plan_requests *r, double *fresh,
-                              rg_err *err)
+static rg_status fresh_tokens(rg_arena *arena, rg_plan_requests *r, double *fresh, rg_err *err)
 {
     mentions m = {0};
-    RG_TRY(count_mentions(arena, r, &m, err));
+    RG_TRY(list_mentions(arena, r, &m, err));
     for (int64_t i = 0; i < r->count; i++) {
         const rg_request *q = &r->items[i];
         int64_t shared = 0;
         for (int k = 0; k < q->segment_count; k++)
-            if (*mention(&m, q->segments[k].id) > 1)
+            if (m.more[mention(&m, q->segments[k].id)])
                 shared += q->segments[k].tokens;
+        r->shared |= shared > 0;
         const double own = (double)(q->prompt_tokens - shared);
         fresh[i] = fmax(own, 1); /* one token is always computed */
     }
