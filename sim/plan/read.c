@@ -30,8 +30,9 @@ static rg_status relay(rg_status status, const rg_plan_names *v, const char *nam
     char text[RG_ERR_TEXT_SIZE - 64];
     snprintf(text, sizeof text, "%.900s", err->text);
     const rg_pos pos = v->count > 0 ? v->pos[0] : RG_NOWHERE;
-    return rg_fail(err, pos.file ? RG_ERR_INPUT : RG_ERR_USAGE, pos, "%s%s: %s",
-                   pos.file ? "" : "option --", name, text);
+    if (pos.file)
+        return rg_fail(err, RG_ERR_INPUT, pos, "%s", text);
+    return rg_fail(err, RG_ERR_USAGE, pos, "option --%s: %s", name, text);
 }
 
 static rg_status one_quantity(const rg_plan_text *t, const char *name, rg_dim dim, double *out,

@@ -1,0 +1,57 @@
+# With a model and a device alone: does it fit, on how many, how fast for one user, for many?
+$ ridge plan llama-3.1-70b --gpu h100-sxm | head -3 | sed -E 's/[0-9.]+ tokens/N tokens/g; s/[0-9.]+ if/N if/; s/[0-9]+ seq/N seq/'
+llama-3.1-70b in bf16 (141 GB of weights, as stored): 2 x h100-sxm (tp2) is the least. One user: N tokens/s (N if memory alone decided); N sequences at once; together N tokens/s.
+llama-3.1-70b in fp8 (72.7 GB of weights): 2 x h100-sxm (tp2) is the least. One user: N tokens/s (N if memory alone decided); N sequences at once; together N tokens/s.
+llama-3.1-70b in int4_g128 (39.8 GB of weights): 1 x h100-sxm (tp1) is the least. One user: N tokens/s (N if memory alone decided); N sequences at once; together N tokens/s.
+
+# A 70B model in 16 bit reads 139 GB of layers and head a token (the input embedding is a lookup):
+# two A100 PCIe of 1.935 TB/s give 3870 / 139 = 28 tokens/s at the very most, so that 30 is out of reach.
+$ ridge plan llama-3.1-70b --gpu a100-pcie-80gb --isl 1 --tp 2 --pp 1 --weight-type bf16 -f csv | awk -F, 'NR==1{for(i=1;i<=NF;i++)c[$i]=i} NR==2{b=$c["single_stream_bound_tokens_per_s"];s=$c["single_stream_tokens_per_s"];printf "%.0f %s\n",b,(s>0.5*b&&s<b)?"below":"odd"}'
+28 below
+
+# Nowhere to go: exit 1.
+$ ridge plan llama-3.1-405b --gpu rtx-4090 --weight-type bf16 2>/dev/null | head -1
+llama-3.1-405b in bf16 (812 GB of weights): does not fit on 'pcie-rtx-4090', [...] devices of [...] each.
+$ ridge plan llama-3.1-405b --gpu rtx-4090 --weight-type bf16 -q >/dev/null
+ridge: 'llama-3.1-405b' fits on no machine of the list
+[1]
+
+# With traffic and limits: the keys that scripts rely on.
+$ ridge plan llama-3.1-8b --hw h100-sxm,l40s --rate 20/s --isl 500 --osl 60 --limit 200 --ttft p95:500ms --tpot p95:40ms -f json >plan.json; grep -oE '"(schema|winner|runners_up|frontier|feasible|lost_because|launch|sensitivity|saturation_requests_per_s)":' plan.json | sort -u | tr -d '\n'
+"feasible":"frontier":"launch":"lost_because":"runners_up":"saturation_requests_per_s":"schema":"sensitivity":"winner":
+$ grep -c '"feasible": *true\|"feasible":true' plan.json
+1
+
+# The same in a file; the command line wins over it. Same question, same bytes, however many threads.
+$ printf 'kind: plan\nmodel: llama-3.1-8b\nhw: [h100-sxm, l40s]\nrate: 90/s\nisl: 500\nosl: 60\nlimit: 200\nttft: p95:500ms\ntpot: [p95:40ms]\n' >p.yaml; ridge check p.yaml | head -1
+p.yaml: ok, plan for llama-3.1-8b, 2 limits[...]
+$ OMP_NUM_THREADS=1 ridge plan p.yaml --rate 20/s >one.txt; OMP_NUM_THREADS=3 ridge plan p.yaml --rate 20/s >three.txt; cmp one.txt three.txt && ridge plan llama-3.1-8b --hw h100-sxm,l40s --rate 20/s --isl 500 --osl 60 --limit 200 --ttft p95:500ms --tpot p95:40ms | cmp - one.txt && echo same
+same
+
+# What cannot be: exit 1, and the nearest that can.
+$ ridge plan llama-3.1-8b --hw l4 --rate 2/s --isl 500 --osl 60 --limit 200 --tpot p95:2ms -q >/dev/null
+ridge: nothing keeps the limits; the nearest is [...] x l4: [...] with p95 tpot [...] instead of 2.00 ms, even for one request alone
+[1]
+
+# Mistakes are named with their place and what would do.
+$ printf 'kind: plan\nmodel: llama-3.1-8b\nrate: 20/s\nttfft: p95:1s\n' >bad.yaml; ridge plan bad.yaml
+ridge: bad.yaml:4:1: unknown key 'ttfft'; did you mean 'ttft'?
+[2]
+$ ridge plan llama-3.1-8b --hw l4 --rate 20/s --ttft p95:fast
+ridge: option --ttft: [...]
+[2]
+$ ridge plan llama-3.1-8b --hw l4 --rate 20/s --ttft q95:1s
+ridge: option --ttft 'q95:1s' is not a limit such as p95:1s, p99.9:300ms or mean:2s
+[2]
+$ ridge plan llama-3.1-8b --hw h100 --rate 20/s
+ridge: hardware 'h100' [...]
+[2]
+$ ridge plan llama-3.1-8b --rate 20/s --users 4
+ridge: a rate and users that wait for answers exclude each other; keep one
+[2]
+$ ridge plan llama-3.1-8b
+ridge: on what? --gpu NAME asks whether it fits; --rate, --users or --trace ask for the cheapest; 'ridge list hw' names devices
+[2]
+$ ridge plan llama-3.1-70b --hw a100-pcie-80gb --tp 2 --pp 1 --users 1 --limit 50 --isl 200 --osl 50 --tpot mean:33.3ms -q >/dev/null
+ridge: nothing keeps the limits; the nearest is 2 x a100-pcie-80gb: 1 replica of tp2, weights bf16, KV bf16 with mean tpot [...] ms instead of 33.3 ms, even for one request alone
+[1]
