@@ -96,6 +96,10 @@ static rg_status prepare_draft(rg_arena *arena, const rg_args *args, const rg_se
                                  (long long)layers, (long long)s->model->layer_count);
         } else {
             rg_report_assume(report, "the draft is one layer like the model's first, and its head");
+            if (spec->kind == RG_SPEC_MTP && s->model->mtp_layers < 1)
+                rg_report_assume(report,
+                                 "%s carries no multi-token-prediction layer; one is assumed",
+                                 s->model->name);
         }
         RG_TRY(rg_spec_first_layers(arena, s->model, layers, &model, err));
         parallel.pp = 1;
