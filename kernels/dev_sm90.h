@@ -64,6 +64,15 @@ RG_DEVICE void rg_tensor_copy(void *shared, const void *map, int inner, int oute
                  "l"(map), "r"(rg_smem_address(barrier)), "r"(inner), "r"(outer)
                  : "memory");
 }
+/** bytes (a multiple of 16) in a row from global into shared memory; they count towards the
+ * barrier. */
+RG_DEVICE void rg_bulk_copy(void *shared, const void *global, uint32_t bytes, uint64_t *barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
+                 "%2, [%3];" ::"r"(rg_smem_address(shared)),
+                 "l"(global), "r"(bytes), "r"(rg_smem_address(barrier))
+                 : "memory");
+}
 RG_DEVICE void rg_tensor_prefetch(const void *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

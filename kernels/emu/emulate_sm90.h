@@ -83,6 +83,11 @@ RG_DEVICE void rg_tensor_copy(void *shared, const void *map, int inner, int oute
         }
     rg_emu_mbarrier_step((rg_emu_mbarrier *)barrier, 0, -(int)(m.box_outer * row_bytes));
 }
+RG_DEVICE void rg_bulk_copy(void *shared, const void *global, uint32_t bytes, uint64_t *barrier)
+{
+    memcpy(shared, global, bytes);
+    rg_emu_mbarrier_step((rg_emu_mbarrier *)barrier, 0, -(int)bytes);
+}
 RG_DEVICE void rg_tensor_prefetch(const void *) {}
 template <int registers>
 RG_DEVICE void rg_registers_give(void)

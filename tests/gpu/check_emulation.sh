@@ -28,6 +28,7 @@ broken copy "a wait for one copy too few in products" gemm
 broken copy "a wait for one copy too few in prefill" prefill
 broken swizzle "a tensor copy without its swizzle" gemm
 broken wait "a missing wait for tensor copies" gemm
+broken wait "a missing wait for bulk copies" kv_read
 broken flag "a missing wait for the other ranks in all-reduce" allreduce_virtual
 RIDGE_EMU_BREAK=nothing "$build/ridge-probe" check kv_read --cuda-lib "$build/kernels/emu" >/dev/null 2>&1
 [ $? -eq 0 ] && echo "ok $((count + 1)) - whole, it passes" || echo "not ok $((count + 1)) - whole, it fails"

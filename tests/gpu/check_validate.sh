@@ -47,6 +47,9 @@ report $? "80 % of the plain read is missed, exit 1"
 report $? "5 % more traffic than the model is missed"
 "$build/ridge-probe" targets "$work/small.json" >"$work/out" 2>&1
 report $? "pages under 16 tokens have no target"
+record "$read_row" "$(row kv_read paged 3.2e12 1.02e9 '"page":16')" "$(row kv_read bulk 3.7e12 1.02e9 '"page":16')" >"$work/two.json"
+"$build/ridge-probe" targets "$work/two.json" >"$work/out" 2>&1
+report $? "the better of two kernels for one problem counts"
 echo '{"schema": "other/1"}' >"$work/other.json"
 "$build/ridge-probe" targets "$work/other.json" >"$work/out" 2>&1
 [ $? -eq 2 ] && grep -q 'other.json:1:1: another schema' "$work/out"
