@@ -6,6 +6,7 @@
 
 #include "cli/roofline.h"
 #include "core/csv.h"
+#include "trace/run.h"
 #include "report/plot.h"
 #include "roofline/roofline.h"
 
@@ -38,79 +39,129 @@ static rg_status add_model(rg_roof_figure *f, const rg_args *args, rg_setup *set
     return RG_OK;
 }
 
-/* Measured kernels: columns name, flops, bytes, time_us (or time_s); dtype is optional. */
+/* One measured kernel: under the roof of its type, with what is wrong about it said. */
+static rg_status add_measured_point(rg_roof_figure *f, rg_roof_point *p, rg_err *err)
+{
+    p->source = "measured kernel";
+    p->phase = "measured";
+    p->count = 1;
+    p->class = RG_ROOF_MEASURED;
+    p->roofline_seconds = NAN;
+    if (!(p->flops > 0.0 && p->bytes > 0.0 && p->seconds > 0.0))
+        return rg_roof_add(f, p, err);
+    rg_work work = {.math = p->math, .flops = RG_F(p->flops)};
+    work.bytes[f->setup->accel->level_count - 1] = RG_B(p->bytes);
+    rg_roof_time roof;
+    RG_TRY(rg_roof_time_of(f->setup->accel, &work, &roof, err));
+    p->roofline_seconds = roof.total.v;
+    if (p->seconds < roof.total.v)
+        rg_report_assume(f->report,
+                         "measured kernel %s is %.2f times faster than the roofline allows: "
+                         "served from cache, or a wrong count",
+                         p->name, roof.total.v / p->seconds);
+    snprintf(p->id, sizeof p->id, "m%d", f->count + 1);
+    return rg_roof_add(f, p, err);
+}
+
+/* A table with columns name, flops, bytes, time_us (or time_s); dtype is optional. */
+static rg_status add_table(rg_roof_figure *f, rg_csv *csv, rg_err *err)
+{
+    int name, flops, bytes, time;
+    double unit = 1e-6;
+    name = rg_csv_find(csv, "kernel");
+    if (name < 0)
+        RG_TRY(rg_csv_column(csv, "name", &name, err));
+    RG_TRY(rg_csv_column(csv, "flops", &flops, err));
+    RG_TRY(rg_csv_column(csv, "bytes", &bytes, err));
+    time = rg_csv_find(csv, "time_s");
+    if (time >= 0)
+        unit = 1.0;
+    else
+        RG_TRY(rg_csv_column(csv, "time_us", &time, err));
+    const int dtype = rg_csv_find(csv, "dtype");
+    for (;;) {
+        bool more;
+        RG_TRY(rg_csv_next(csv, &more, err));
+        if (!more)
+            return RG_OK;
+        rg_roof_point p = {.math = RG_BF16};
+        p.name = rg_arena_strdup(f->arena, rg_csv_text(csv, name), err);
+        if (!p.name)
+            return RG_ERR_LIMIT;
+        RG_TRY(rg_csv_real(csv, flops, &p.flops, err));
+        RG_TRY(rg_csv_real(csv, bytes, &p.bytes, err));
+        RG_TRY(rg_csv_real(csv, time, &p.seconds, err));
+        if (dtype >= 0)
+            RG_TRY(rg_dtype_parse(rg_csv_text(csv, dtype), rg_csv_pos(csv, dtype), &p.math, err));
+        p.seconds *= unit;
+        RG_TRY(add_measured_point(f, &p, err));
+    }
+}
+
+/* Entries of a run record; bytes are those counted, else those of the benchmark's own model. */
+static rg_status add_run(rg_roof_figure *f, const char *path, rg_err *err)
+{
+    rg_run *run;
+    RG_TRY(rg_run_load(f->arena, path, NULL, &run, err));
+    for (int i = 0; i < run->count; i++) {
+        const rg_run_entry *e = &run->entries[i];
+        rg_roof_point p = {.math = RG_BF16};
+        p.name = rg_arena_printf(f->arena, err, "%s%s%s", e->kernel, e->problem[0] ? " " : "",
+                                 e->problem);
+        if (!p.name)
+            return RG_ERR_LIMIT;
+        if (e->unusable || e->rate_unit) {
+            rg_report_assume(f->report, "measured kernel %s is not on the plot: %s", p.name,
+                             e->unusable ? e->unusable : "the file gives a rate and no time");
+            continue;
+        }
+        p.seconds = rg_run_cost(f->arena, e, err);
+        p.flops = e->flops > 0.0 ? e->flops : 0.0;
+        p.bytes = e->dram_bytes > 0.0 ? e->dram_bytes : e->model_bytes > 0.0 ? e->model_bytes : 0.0;
+        if (e->dtype[0])
+            RG_TRY(rg_dtype_parse(e->dtype, e->pos, &p.math, err));
+        RG_TRY(add_measured_point(f, &p, err));
+    }
+    return RG_OK;
+}
+
+/* A table with flops and bytes, or any run record that ridge reads. */
 static rg_status add_measured(rg_roof_figure *f, const char *path, rg_err *err)
 {
     rg_csv *csv;
-    int name, flops, bytes, time, dtype;
-    double unit = 1e-6;
-    RG_TRY(rg_csv_open(f->arena, path, &csv, err));
-    rg_status status = RG_OK;
-    name = rg_csv_find(csv, "name") >= 0 ? rg_csv_find(csv, "name") : rg_csv_find(csv, "kernel");
-    if (name < 0)
-        status = rg_csv_column(csv, "name", &name, err);
-    if (status == RG_OK)
-        status = rg_csv_column(csv, "flops", &flops, err);
-    if (status == RG_OK)
-        status = rg_csv_column(csv, "bytes", &bytes, err);
-    time = rg_csv_find(csv, "time_us");
-    if (time < 0) {
-        unit = 1.0;
-        time = rg_csv_find(csv, "time_s");
+    if (rg_csv_open(f->arena, path, &csv, NULL) == RG_OK) {
+        const bool table = rg_csv_find(csv, "flops") >= 0 || rg_csv_find(csv, "bytes") >= 0;
+        const rg_status status = table ? add_table(f, csv, err) : RG_OK;
+        rg_csv_close(csv);
+        if (table)
+            return status;
     }
-    if (status == RG_OK && time < 0)
-        status = rg_csv_column(csv, "time_us", &time, err);
-    dtype = rg_csv_find(csv, "dtype");
-    bool more = true;
-    int row = 0;
-    while (status == RG_OK) {
-        status = rg_csv_next(csv, &more, err);
-        if (status != RG_OK || !more)
-            break;
-        rg_roof_point p = {.source = "measured kernel",
-                           .phase = "measured",
-                           .count = 1,
-                           .math = RG_BF16,
-                           .class = RG_ROOF_MEASURED,
-                           .roofline_seconds = NAN};
-        p.name = rg_arena_strdup(f->arena, rg_csv_text(csv, name), err);
-        if (!p.name)
-            status = RG_ERR_LIMIT;
-        if (status == RG_OK)
-            status = rg_csv_real(csv, flops, &p.flops, err);
-        if (status == RG_OK)
-            status = rg_csv_real(csv, bytes, &p.bytes, err);
-        if (status == RG_OK)
-            status = rg_csv_real(csv, time, &p.seconds, err);
-        if (status == RG_OK && dtype >= 0)
-            status = rg_dtype_parse(rg_csv_text(csv, dtype), rg_csv_pos(csv, dtype), &p.math, err);
-        p.seconds *= unit;
-        if (status != RG_OK)
-            continue;
-        if (!(p.flops > 0.0 && p.bytes > 0.0 && p.seconds > 0.0)) {
-            status = rg_roof_add(f, &p, err);
-            continue;
-        }
-        rg_work work = {.math = p.math, .flops = RG_F(p.flops)};
-        work.bytes[f->setup->accel->level_count - 1] = RG_B(p.bytes);
-        rg_roof_time roof;
-        status = rg_roof_time_of(f->setup->accel, &work, &roof, err);
-        if (status != RG_OK)
-            continue;
-        p.roofline_seconds = roof.total.v;
-        if (p.seconds < roof.total.v)
-            rg_report_assume(f->report,
-                             "measured kernel %s is %.2f times faster than the roofline allows: "
-                             "served from cache, or a wrong count",
-                             p.name, roof.total.v / p.seconds);
-        snprintf(p.id, sizeof p.id, "m%d", ++row);
-        status = rg_roof_add(f, &p, err);
-    }
-    rg_csv_close(csv);
-    return status;
+    return add_run(f, path, err);
 }
 
-/* ---- report ---- */
+/* Roofs that a tool measured on the machine stand beside those of the data sheet. */
+static rg_status add_ceilings(rg_roof_figure *f, const char *path, rg_err *err)
+{
+    RG_TRY(rg_report_input(f->report, "ceilings", path, err));
+    RG_TRY(rg_ceilings_load(f->arena, path, &f->measured, err));
+    rg_byte_rate spec;
+    if (rg_roof_bandwidth(f->setup->accel, f->setup->accel->level_count - 1, &spec, NULL) == RG_OK)
+        rg_ceilings_compare(&f->measured, spec.v);
+    rg_table *t = rg_report_table(f->report, "measured_roofs", "\nMeasured roofs");
+    rg_table_column(t, "name", "roof", RG_CELL_TEXT, RG_DIM_NONE, false);
+    rg_table_column(t, "bandwidth_bytes_per_s", "bandwidth", RG_CELL_REAL, RG_DIM_BYTES_PER_S,
+                    false);
+    rg_table_column(t, "rate_flops_per_s", "rate", RG_CELL_REAL, RG_DIM_FLOPS_PER_S, false);
+    rg_table_column(t, "doubtful", "left out because", RG_CELL_TEXT, RG_DIM_NONE, false);
+    for (int i = 0; i < f->measured.count; i++) {
+        const rg_ceiling *c = &f->measured.items[i];
+        rg_table_text(t, c->name);
+        rg_table_real(t, c->compute ? NAN : c->value);
+        rg_table_real(t, c->compute ? c->value : NAN);
+        rg_table_text(t, c->doubtful);
+    }
+    return RG_OK;
+}
 
 static void report_roofs(const rg_roof_figure *f)
 {
@@ -195,6 +246,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
         RG_TRY(add_measured(f, path, err));
     }
     report_roofs(f);
+    if (rg_arg_given(args, "ceilings"))
+        RG_TRY(add_ceilings(f, rg_arg_text(args, "ceilings"), err));
     if (f->count)
         report_points(f);
     else
@@ -221,7 +274,10 @@ static const rg_option options[] = {
      "draw to FILE.svg, .png or .pdf, data and script beside it; --output FILE.svg does the same",
      false},
     {"terminal", 't', NULL, NULL, "draw on the terminal", false},
-    {"measured", 0, "FILE.csv", NULL, "points with columns name,flops,bytes,time_us[,dtype]", true},
+    {"measured", 0, "FILE", NULL,
+     "points: a table name,flops,bytes,time_us[,dtype], or a run record of a benchmark or profiler",
+     true},
+    {"ceilings", 0, "FILE", NULL, "measured roofs: a report of ERT or of gpu-benches", false},
     {"phase", 0, "WHICH", "both", "operators of decode, prefill or both", false},
     {"batch", 'b', "N", "32", "sequences that decode together", false},
     {"context", 'c', "N", "4096", "tokens in the cache of each", false},

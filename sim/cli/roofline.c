@@ -132,6 +132,32 @@ static void write_peaks(FILE *out, const rg_accel *accel, const rg_roof_axes *ax
     }
 }
 
+/* Roofs that a tool measured, thin and grey beside those of the data sheet. */
+static void write_measured_roofs(FILE *out, const rg_roof_figure *f, const rg_roof_axes *axes,
+                                 double peak, double angle)
+{
+    enum { GREY = 9 };
+    for (int i = 0; i < f->measured.count; i++) {
+        const rg_ceiling *c = &f->measured.items[i];
+        char name[96], rate[32];
+        if (c->doubtful)
+            continue;
+        rg_quantity_format(c->value, c->compute ? RG_DIM_FLOPS_PER_S : RG_DIM_BYTES_PER_S, 3, rate,
+                           sizeof rate);
+        snprintf(name, sizeof name, "%s %s measured", c->name, rate);
+        if (c->compute) {
+            write_roof(out, "peak", name, axes->x_most / 100.0, c->value, axes->x_most, c->value,
+                       axes->x_most * 0.93, c->value, 0.0, GREY);
+            continue;
+        }
+        const double x0 = fmax(axes->x_least, axes->y_least / c->value);
+        const double label_x = x0 * pow(10.0, 1.0);
+        if (peak / c->value > x0)
+            write_roof(out, "level", name, x0, x0 * c->value, peak / c->value, peak, label_x,
+                       label_x * c->value, angle, GREY);
+    }
+}
+
 static rg_status write_roofs(FILE *out, const rg_roof_figure *f, const rg_roof_axes *axes,
                              rg_err *err)
 {
@@ -164,6 +190,7 @@ static rg_status write_roofs(FILE *out, const rg_roof_figure *f, const rg_roof_a
                    label_x * bandwidth.v, angle, accel->level_count - 1 - l);
     }
     write_peaks(out, accel, axes, best);
+    write_measured_roofs(out, f, axes, peak, angle);
     return RG_OK;
 }
 

@@ -7,6 +7,7 @@
 #define RG_CLI_ROOFLINE_H
 
 #include "cli/setup.h"
+#include "trace/ceiling.h"
 
 enum { RG_ROOF_POINTS = 400, RG_ROOF_MEASURED = RG_BOUND_COUNT };
 
@@ -23,6 +24,7 @@ typedef struct rg_roof_figure {
     rg_arena *arena;
     rg_report *report;
     const rg_setup *setup;
+    rg_ceilings measured; /* roofs that a tool measured; count 0: none */
     rg_roof_point points[RG_ROOF_POINTS];
     int count;
 } rg_roof_figure;

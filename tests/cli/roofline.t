@@ -34,3 +34,11 @@ ridge: k.csv:2:11: bytes 'x' is not a finite number
 $ ridge roofline --hw h200-sxm --plot r.bmp
 ridge: figure 'r.bmp' should end in .svg, .png, .pdf or .txt
 [2]
+
+# Roofs that a tool measured, a level that is none left out with its reason.
+$ ridge roofline --hw v100-sxm2 --ceilings $SHARED/inputs/files/ert_broadwell_report.txt --plot e.svg | grep -A6 'Measured roofs' | grep -c 'L4'; grep -c 'measured' e.roofs.csv
+1
+[...]
+
+$ ridge roofline --hw h200-sxm --measured $SHARED/inputs/files/ncu_raw_page_units_row.csv | grep -c 'is not on the plot'
+2
