@@ -163,8 +163,11 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
         out->l2 += l2;
         out->total += rg_kernel_join(sm, memory + l2, c[RG_MOE_OVERLAP]);
     }
+    /* The result is written for every token; of the input, what local experts were chosen for is
+     * read and permuted, between the products and after them rows pass through memory. */
+    const double reached = fmin((double)s->tokens, l.total_rows);
     const double streamed =
-        (double)s->tokens * hidden * 2.0 * act_bytes +
+        ((double)s->tokens + reached) * hidden * act_bytes +
         l.total_rows * (hidden * (x_bytes + 2.0 * act_bytes) + (up + inter) * act_bytes);
     const double stream = c[RG_MOE_PASSES] * streamed / device->memory_rate;
     out->memory += stream;

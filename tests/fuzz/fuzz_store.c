@@ -1,5 +1,5 @@
-/* Any bytes as a hardware file that a fit is stored into: the text comes back with the constants in it,
- * and storing again replaces them; never a crash. */
+/* Any bytes as a hardware file that a fit is stored into: the text comes back with the constants in
+ * it, and storing again replaces them; never a crash. */
 // SPDX-License-Identifier: Apache-2.0
 #include <assert.h>
 #include <stddef.h>
