@@ -257,7 +257,13 @@ static rg_status derive_memory(rg_serve_job *job, rg_engine_rules *rules, rg_err
                                     .parallel = &job->parallel,
                                     .utilisation = utilisation,
                                     .device_bytes = device};
+    const int64_t wanted = rules->max_sequences;
     RG_TRY(rg_replica_memory(&query, rules, &job->capacity, err));
+    if (rules->max_sequences < wanted)
+        rg_report_assume(job->report,
+                         "recurrent state of %lld sequences is all that half of the free memory "
+                         "holds: no more than that at once",
+                         (long long)rules->max_sequences);
     if (!job->cluster)
         return RG_OK;
     job->have_capacity = true;
@@ -280,6 +286,12 @@ static rg_status set_blocks(rg_serve_job *job, rg_engine_rules *rules, rg_err *e
         rules->blocks = 0;
         rg_report_assume(job->report, "KV memory is unlimited: no hardware and model to derive it "
                                       "from; set --kv-blocks");
+        return RG_OK;
+    }
+    if (job->capacity.block_bytes == 0 && job->capacity.kv_bytes > 0) {
+        rules->blocks = 0;
+        rg_report_assume(job->report,
+                         "the model keeps no KV: sequences are bounded by their state");
         return RG_OK;
     }
     if (job->capacity.blocks < 2) {

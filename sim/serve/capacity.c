@@ -29,6 +29,22 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
+/* Recurrent state of as many sequences as are wanted, up to half of what is left where the model
+ * has a cache too. Assumed: engines that page state beside KV find their own balance; half of each
+ * holds for sequences whose state and cache are alike. */
+static void reserve_state(const rg_capacity_query *q, rg_capacity *c)
+{
+    const double each = rg_shard_state_bytes(q->model, q->shard).v;
+    c->state_sequences = q->max_sequences;
+    if (each <= 0 || c->kv_bytes <= 0)
+        return;
+    const double most = (c->block_bytes > 0 ? 0.5 : 1) * c->kv_bytes / each;
+    if ((double)c->state_sequences > most)
+        c->state_sequences = (int64_t)most;
+    c->state_bytes = each * (double)c->state_sequences;
+    c->kv_bytes -= c->state_bytes;
+}
+
 rg_capacity rg_capacity_of(const rg_capacity_query *q)
 {
     rg_capacity c = {.device_bytes = q->device_bytes};
@@ -55,9 +71,9 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
                                          split * (double)q->block_tokens)
                         .v /
                     split;
-    c.kv_bytes = c.usable_bytes - c.weight_bytes - c.activation_bytes - c.graph_bytes -
-                 c.context_bytes -
-                 rg_shard_state_bytes(q->model, q->shard).v * (double)q->max_sequences;
+    c.kv_bytes =
+        c.usable_bytes - c.weight_bytes - c.activation_bytes - c.graph_bytes - c.context_bytes;
+    reserve_state(q, &c);
     c.blocks = c.kv_bytes > 0 && c.block_bytes > 0 ? (int64_t)floor(c.kv_bytes / c.block_bytes) : 0;
     return c;
 }

@@ -24,6 +24,8 @@ typedef struct rg_capacity_query {
 typedef struct rg_capacity {
     double device_bytes, driver_bytes, usable_bytes; /* total; taken from it; x utilisation */
     double weight_bytes, activation_bytes, graph_bytes, context_bytes;
+    double state_bytes;      /* recurrent state of state_sequences sequences */
+    int64_t state_sequences; /* max_sequences, or fewer where their state would not fit */
     double kv_bytes, block_bytes;
     int64_t blocks; /* with the reserved one; 0: the weights do not fit */
 } rg_capacity;
@@ -36,6 +38,8 @@ typedef struct rg_capacity {
  *   W  weights of the rank         A  peak of a pass of max_batched_tokens that ends in sampling
  *   G  CUDA graphs                 C  libraries and buffers outside the tensor allocator
  *   t  tokens of a block           k  KV bytes of a token, every layer paged alike
+ *
+ * Recurrent state of the sequences (S of each) is taken off too.
  *
  * A is the greater of the widest layer of the pass and of sampling max_sequences rows: logits in 16
  * and 32 bit, their sort with 64-bit indices and its workspace, 30 B an entry of the vocabulary.

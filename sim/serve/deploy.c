@@ -49,6 +49,8 @@ rg_status rg_replica_memory(const rg_replica_query *q, rg_engine_rules *rules, r
                                      .device_bytes = q->device_bytes,
                                      .ranks = p->tp * p->pp};
     *out = rg_capacity_of(&query);
+    if (out->state_sequences > 0 && out->state_sequences < rules->max_sequences)
+        rules->max_sequences = out->state_sequences;
     const double dealt = p->attention_dp ? (double)p->tp : 1;
     out->blocks = (int64_t)((double)out->blocks * dealt / (1 - rules->recompute_layers_ratio));
     return RG_OK;

@@ -300,6 +300,16 @@ static void capacity_adds_up_to_the_blocks_of_a_real_engine(void **state)
     q.utilisation = 0.9;
     assert_ok(rg_formats_choose(model, NULL, "fp8", NULL, &formats, &err));
     assert_true(llabs(rg_capacity_of(&q).blocks - 2 * c.blocks) <= 1);
+    /* A hybrid keeps state of each sequence beside its cache: up to half of what is left. */
+    assert_ok(rg_model_load(arena, "nemotron-h-56b", &model, &err));
+    assert_ok(rg_accel_load(arena, "h200-sxm", &accel, &err));
+    assert_ok(rg_formats_choose(model, NULL, NULL, NULL, &formats, &err));
+    q.accel = accel;
+    q.model = model;
+    q.max_sequences = 1024;
+    const rg_capacity h = rg_capacity_of(&q);
+    assert_true(h.state_sequences > 0 && h.state_sequences < 1024);
+    assert_true(h.blocks > 0 && h.state_bytes <= h.kv_bytes * 1.0001);
     q.device_bytes = 12e9;
     assert_int_equal(rg_capacity_of(&q).blocks, 0);
 }
