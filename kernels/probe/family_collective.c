@@ -1,6 +1,6 @@
-/* kernels/probe/family_collective.c: all-reduce and all-to-all, by ridge's kernels and by NCCL.
+/* kernels/probe/family_collective.c: all-reduce and all-to-all by ridge's kernels.
  *
- * Reads bench.h, nccl.h, ../collective.h.
+ * Reads bench.h, ranks.h, ../collective.h.
  */
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
@@ -8,25 +8,12 @@
 
 #include "bench.h"
 #include "collective.h"
-#include "nccl.h"
-
-/* The ranks of a group: other GPUs, or one GPU many times. */
-typedef struct rank_group {
-    rg_gpu *gpus[RG_MOST_RANKS]; /* of each rank */
-    rg_gpu others[RG_MOST_RANKS];
-    int ranks;
-    bool is_virtual;
-} rank_group;
+#include "ranks.h"
 
 typedef struct collective_state {
-    rank_group group;
+    rg_rank_group group;
     rg_collective_params params[RG_MOST_RANKS];
     rg_gpu_kernel kernels[RG_MOST_RANKS];
-    const rg_nccl *nccl;
-    rg_nccl_comm comms[RG_MOST_RANKS];
-    size_t bytes;
-    int type, type_bytes;
-    const char *op;
 } collective_state;
 
 static bool is_virtual(const rg_problem *problem)
@@ -72,41 +59,6 @@ static bool usable(const rg_gpu *gpu, const rg_problem *problem, char *why, size
     return true;
 }
 
-/** Open the other GPUs and let all see each other's memory. The caller's GPU is rank 0. */
-static rg_status join_group(rank_group *group, rg_gpu *gpu, int ranks, bool virtual_ranks,
-                            rg_err *err)
-{
-    group->ranks = ranks;
-    group->is_virtual = virtual_ranks;
-    for (int r = 0; r < ranks; r++)
-        group->gpus[r] = gpu;
-    for (int r = 1; r < ranks && !virtual_ranks; r++) {
-        const int device = (gpu->device + r) % gpu->cuda->device_count;
-        RG_TRY(rg_gpu_open(&group->others[r], gpu->cuda, device, err));
-        group->gpus[r] = &group->others[r];
-    }
-    for (int a = 0; a < ranks && !virtual_ranks; a++) {
-        RG_TRY(rg_gpu_use(group->gpus[a], err));
-        for (int b = 0; b < ranks; b++) {
-            if (a == b)
-                continue;
-            const rg_cu_result result =
-                gpu->cuda->cuCtxEnablePeerAccess(group->gpus[b]->context, 0);
-            if (result != RG_CU_PEER_ALREADY_ENABLED)
-                RG_TRY(rg_cuda_check(gpu->cuda, result, "cuCtxEnablePeerAccess", err));
-        }
-    }
-    return rg_gpu_use(gpu, err);
-}
-
-static void leave_group(rank_group *group)
-{
-    for (int r = 1; r < group->ranks && !group->is_virtual; r++)
-        rg_gpu_close(&group->others[r]);
-    rg_err ignored;
-    rg_gpu_use(group->gpus[0], &ignored);
-}
-
 static rg_status zeroed(rg_gpu *gpu, size_t bytes, rg_cu_ptr *out, rg_err *err)
 {
     RG_TRY(rg_gpu_alloc(gpu, bytes, out, err));
@@ -118,8 +70,8 @@ static rg_status zeroed(rg_gpu *gpu, size_t bytes, rg_cu_ptr *out, rg_err *err)
 static rg_status set_up(collective_state *state, rg_gpu *gpu, const char *kernel_name, int ranks,
                         bool virtual_ranks, size_t bytes, rg_store fill, rg_err *err)
 {
-    rank_group *group = &state->group;
-    RG_TRY(join_group(group, gpu, ranks, virtual_ranks, err));
+    rg_rank_group *group = &state->group;
+    RG_TRY(rg_ranks_join(group, gpu, ranks, virtual_ranks, err));
     rg_collective_params all = {.vectors = (int64_t)(bytes / 16), .ranks = ranks};
     for (int r = 0; r < ranks; r++) {
         rg_gpu *on = group->gpus[r];
@@ -164,7 +116,7 @@ static rg_status set_up(collective_state *state, rg_gpu *gpu, const char *kernel
 
 static rg_status launch_ranks(collective_state *state, rg_err *err)
 {
-    const rank_group *group = &state->group;
+    const rg_rank_group *group = &state->group;
     if (group->is_virtual)
         return rg_gpu_launch(group->gpus[0], &state->kernels[0], &state->params[0], err);
     for (int r = 0; r < group->ranks; r++) {
@@ -183,11 +135,7 @@ static rg_status launch(rg_gpu *gpu, rg_bench *bench, int set, rg_err *err)
 static void release(rg_bench *bench)
 {
     collective_state *state = bench->state;
-    if (state->nccl)
-        for (int r = 0; r < state->group.ranks; r++)
-            if (state->comms[r])
-                state->nccl->ncclCommDestroy(state->comms[r]);
-    leave_group(&state->group);
+    rg_ranks_leave(&state->group);
 }
 
 static void kernel_name(const rg_problem *problem, char *out, size_t size)
@@ -358,7 +306,7 @@ static rg_status check_one(rg_arena *arena, rg_gpu *gpu, const rg_problem *probl
             status = compare_ranks(arena, state, fill, reduce, bytes, &wrong, err);
         total += wrong;
     }
-    leave_group(&state->group);
+    rg_ranks_leave(&state->group);
     RG_TRY(status);
     rg_check_add(log, total, 0, "%s %s %s %d ranks %zu bytes: equal to the bit on every rank",
                  problem->kernel, problem->variant, problem->dtype, ranks, bytes);
@@ -438,143 +386,4 @@ const rg_family rg_family_alltoall_virtual = {
     .usable = usable,
     .prepare = prepare,
     .check = check_alltoall_virtual,
-};
-
-/* NCCL. bytes follow nccl-tests: the buffer of a rank for all_reduce, the total over ranks for the
- * others. */
-static bool usable_nccl(const rg_gpu *gpu, const rg_problem *problem, char *why, size_t why_size)
-{
-    if (gpu->cuda->emulated) {
-        snprintf(why, why_size, "NCCL does not run on an emulated driver");
-        return false;
-    }
-    const int64_t ranks = rg_problem_get(problem, "ranks");
-    if (ranks < 1 || ranks > RG_MOST_RANKS || ranks > gpu->cuda->device_count) {
-        snprintf(why, why_size, "%lld GPUs wanted, this machine has %d", (long long)ranks,
-                 gpu->cuda->device_count);
-        return false;
-    }
-    return rg_nccl_open(getenv("RIDGE_CUDA_LIB"), why, why_size) != NULL;
-}
-
-static rg_status nccl_check(int status, const char *call, rg_err *err)
-{
-    if (status == 0)
-        return RG_OK;
-    return rg_fail(err, RG_ERR_DEVICE, RG_NOWHERE, "%s failed with status '%d'", call, status);
-}
-
-static rg_status nccl_rank(collective_state *s, int r, rg_err *err)
-{
-    const rg_nccl *nccl = s->nccl;
-    const int ranks = s->group.ranks, type = s->type;
-    const size_t count = s->bytes / (size_t)s->type_bytes, part = count / (size_t)ranks;
-    const uint8_t *in = s->params[0].in[r];
-    uint8_t *out = s->params[0].out[r];
-    rg_cu_stream stream = s->group.gpus[r]->stream;
-    if (strcmp(s->op, "all_reduce") == 0)
-        return nccl_check(
-            nccl->ncclAllReduce(in, out, count, type, RG_NCCL_SUM, s->comms[r], stream),
-            "ncclAllReduce", err);
-    if (strcmp(s->op, "all_gather") == 0)
-        return nccl_check(nccl->ncclAllGather(in, out, part, type, s->comms[r], stream),
-                          "ncclAllGather", err);
-    if (strcmp(s->op, "reduce_scatter") == 0)
-        return nccl_check(
-            nccl->ncclReduceScatter(in, out, part, type, RG_NCCL_SUM, s->comms[r], stream),
-            "ncclReduceScatter", err);
-    const size_t step = part * (size_t)s->type_bytes;
-    for (int peer = 0; peer < ranks; peer++) {
-        RG_TRY(nccl_check(
-            nccl->ncclSend(in + (size_t)peer * step, part, type, peer, s->comms[r], stream),
-            "ncclSend", err));
-        RG_TRY(nccl_check(
-            nccl->ncclRecv(out + (size_t)peer * step, part, type, peer, s->comms[r], stream),
-            "ncclRecv", err));
-    }
-    return RG_OK;
-}
-
-static rg_status launch_nccl(rg_gpu *gpu, rg_bench *bench, int set, rg_err *err)
-{
-    (void)gpu, (void)set;
-    collective_state *s = bench->state;
-    RG_TRY(nccl_check(s->nccl->ncclGroupStart(), "ncclGroupStart", err));
-    rg_status status = RG_OK;
-    for (int r = 0; r < s->group.ranks && status == RG_OK; r++)
-        status = nccl_rank(s, r, err);
-    RG_TRY(nccl_check(s->nccl->ncclGroupEnd(), "ncclGroupEnd", err));
-    return status;
-}
-
-static rg_status nccl_buffers(collective_state *s, rg_gpu *gpu, int ranks, rg_err *err)
-{
-    RG_TRY(join_group(&s->group, gpu, ranks, false, err));
-    int devices[RG_MOST_RANKS];
-    for (int r = 0; r < ranks; r++) {
-        rg_gpu *on = s->group.gpus[r];
-        rg_cu_ptr in = 0, out = 0;
-        RG_TRY(rg_gpu_use(on, err));
-        RG_TRY(rg_gpu_alloc(on, s->bytes, &in, err));
-        RG_TRY(rg_gpu_alloc(on, s->bytes, &out, err));
-        RG_TRY(rg_gpu_fill(on, in, s->bytes, RG_STORE_RAW, (uint64_t)r, err));
-        RG_TRY(rg_gpu_sync(on, err));
-        s->params[0].in[r] = rg_gpu_address(in);
-        s->params[0].out[r] = rg_gpu_address(out);
-        devices[r] = on->device;
-    }
-    RG_TRY(rg_gpu_use(gpu, err));
-    return nccl_check(s->nccl->ncclCommInitAll(s->comms, ranks, devices), "ncclCommInitAll", err);
-}
-
-static rg_status prepare_nccl(rg_arena *arena, rg_gpu *gpu, const rg_problem *problem, bool cold,
-                              rg_bench *out, rg_err *err)
-{
-    (void)cold;
-    char why[512];
-    collective_state *s = RG_NEW(arena, collective_state, 1, err);
-    if (!s)
-        return RG_ERR_LIMIT;
-    const int ranks = (int)rg_problem_get(problem, "ranks");
-    s->nccl = rg_nccl_open(getenv("RIDGE_CUDA_LIB"), why, sizeof why);
-    s->bytes = (size_t)rg_problem_get(problem, "bytes");
-    s->op = problem->variant;
-    s->type = strcmp(problem->dtype, "int8") == 0 ? RG_NCCL_INT8 : RG_NCCL_HALF;
-    s->type_bytes = s->type == RG_NCCL_INT8 ? 1 : 2;
-    out->state = s;
-    out->release = release;
-    const rg_status status = nccl_buffers(s, gpu, ranks, err);
-    if (status != RG_OK) {
-        release(out);
-        return status;
-    }
-    out->link_bytes =
-        (double)s->bytes * (ranks - 1.0) / ranks * (strcmp(s->op, "all_reduce") == 0 ? 2 : 1);
-    out->set_bytes = 2.0 * (double)s->bytes;
-    out->sets = 1;
-    out->no_graph = true;
-    out->label = ranks == 1 ? "one rank: overhead of NCCL only" : NULL;
-    out->launch = launch_nccl;
-    return RG_OK;
-}
-
-static void problems_nccl(rg_problem_list *list, rg_extent extent)
-{
-    static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter", "alltoall"};
-    for (int o = 0; o < 4; o++)
-        for (int64_t ranks = o == 0 ? 1 : 2; ranks <= 8; ranks *= 2)
-            for (int64_t bytes = 1024; bytes <= 1073741824;
-                 bytes *= extent == RG_EXTENT_FULL ? 2 : 8)
-                if (extent != RG_EXTENT_SMALL || bytes == 1024)
-                    rg_problem_add(list, "nccl", ops[o], "half", "ranks", ranks, "bytes", bytes,
-                                   NULL);
-}
-
-const rg_family rg_family_nccl = {
-    .name = "nccl",
-    .summary = "NCCL's collectives, all ranks in one process",
-    .measured_op = "nccl",
-    .problems = problems_nccl,
-    .usable = usable_nccl,
-    .prepare = prepare_nccl,
 };
