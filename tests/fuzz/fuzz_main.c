@@ -19,6 +19,10 @@ int main(int argc, char **argv)
     }
     struct dirent **names;
     const int count = scandir(argv[1], &names, NULL, alphasort);
+    if (count < 0) {
+        fprintf(stderr, "%s: not a folder\n", argv[1]);
+        return 2;
+    }
     int done = 0;
     for (int i = 0; i < count; i++) {
         char path[4096];
