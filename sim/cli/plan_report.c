@@ -311,7 +311,9 @@ static void runners_table(rg_report *report, const rg_plan_run *run)
         rg_table_text(table, rg_lost_name(o->lost));
         rg_table_real(table, o->by);
         rg_table_bool(table, o->tie);
-        rg_table_text(table, o->tie ? "near tie: the simulation cannot tell them apart" : detail);
+        if (o->tie)
+            strncat(detail, ", near tie", sizeof detail - strlen(detail) - 1);
+        rg_table_text(table, detail);
     }
 }
 

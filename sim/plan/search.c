@@ -494,9 +494,67 @@ rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *can
     return run->winner < 0 ? look_for_nearest(run, list, kept, err) : RG_OK;
 }
 
+static int machine_of(const rg_plan_run *run, int candidate)
+{
+    return run->space.arrangements[run->space.candidates[candidate].arrangement].machine;
+}
+
+/* Of a machine's candidates that were ruled out, the one that averages make out to cost least; -1
+ * when one of them was settled, or none is left. */
+static rg_status best_ruled_out(rg_plan_run *run, int machine, int *out, rg_err *err)
+{
+    double least = INFINITY;
+    int looked = 0;
+    *out = -1;
+    for (int i = 0; i < run->space.candidate_count; i++) {
+        if (machine_of(run, i) == machine && run->outcomes[i].state == RG_PLAN_FOUND) {
+            *out = -1;
+            return RG_OK;
+        }
+        if (machine_of(run, i) != machine || run->outcomes[i].state != RG_PLAN_PRUNED ||
+            looked == PILOTS)
+            continue;
+        int64_t replicas;
+        const rg_candidate *c = &run->space.candidates[i];
+        looked++;
+        RG_TRY(rg_trial_guess(run->workers[0], c, &run->requests, &replicas, err));
+        if (replicas < run->outcomes[i].replicas)
+            replicas = run->outcomes[i].replicas;
+        if (rg_candidate_goal(c, replicas) < least) {
+            least = rg_candidate_goal(c, replicas);
+            *out = i;
+        }
+    }
+    return RG_OK;
+}
+
+/* People want to know what every machine on their list would cost, not only that it is more: one
+ * candidate of each that lost is settled too. */
+static rg_status settle_one_of_each(rg_arena *arena, rg_plan_run *run, rg_err *err)
+{
+    rg_least_works works = {0};
+    wave w = {.run = run, .best = INFINITY};
+    for (int m = 0; m < run->space.machine_count; m++) {
+        int chosen;
+        RG_TRY(best_ruled_out(run, m, &chosen, err));
+        if (chosen >= 0) {
+            run->trials -= run->outcomes[chosen].trials; /* counted again below */
+            w.items[w.count++] = chosen;
+        }
+        if (w.count == WAVE || (m + 1 == run->space.machine_count && w.count > 0)) {
+            do_wave(&w);
+            RG_TRY(finish_wave(arena, &w, &works, err));
+            w.count = 0;
+        }
+    }
+    return RG_OK;
+}
+
 rg_status rg_plan_search(rg_arena *arena, rg_plan_run *run, rg_err *err)
 {
     RG_TRY(rg_plan_screen(arena, run, err));
     RG_TRY(rg_plan_search_among(arena, run, NULL, run->space.candidate_count, err));
+    if (run->winner >= 0)
+        RG_TRY(settle_one_of_each(arena, run, err));
     return put_in_order(arena, run, err);
 }
