@@ -40,7 +40,7 @@ static rg_status read_settings(rg_arena *arena, const rg_args *args, rg_plan *ou
     }
     for (const rg_option *o = rg_cmd_plan.options; o->name; o++) {
         const char *name = strcmp(o->name, "gpu") == 0 ? "hw" : o->name;
-        if (strcmp(name, "plot") == 0 || !rg_arg_given(args, o->name))
+        if (strcmp(name, "plot") == 0 || strcmp(name, "brief") == 0 || !rg_arg_given(args, o->name))
             continue;
         if (!o->argument) {
             RG_TRY(rg_plan_text_add(text, name, "true", RG_NOWHERE, err));
@@ -105,12 +105,16 @@ static rg_status answer_traffic(rg_plan_answer *x, const rg_args *args, const rg
     RG_TRY(rg_plan_prepare(x->arena, plan, NULL, NULL, run, err));
     RG_TRY(inputs(report, plan, &run->space, err));
     RG_TRY(rg_plan_search(x->arena, run, err));
-    if (run->winner >= 0) {
+    x->brief = rg_arg_flag(args, "brief");
+    if (run->winner >= 0 && !x->brief) {
         RG_TRY(rg_plan_saturation(run, &x->saturation, err));
         RG_TRY(rg_plan_frontier(x->arena, run, &x->points, &x->point_count, err));
         RG_TRY(rg_plan_sensitivity(x->arena, run, &x->swings, &x->swing_count, err));
     }
     rg_plan_report(report, x);
+    if (rg_arg_given(args, "plot") && x->brief)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "--plot draws the frontier, which --brief leaves out");
     if (rg_arg_given(args, "plot") && run->winner >= 0) {
         RG_TRY(rg_plan_draw(x, rg_arg_text(args, "plot"), err));
         rg_report_image(report, rg_arg_text(args, "plot"), "Cost against latency");
@@ -194,6 +198,7 @@ static const rg_option options[] = {
     {"overhead", 0, "X", NULL, "all power of the place over that of its servers [1]", false},
     {"tariff", 0, "PRICE", NULL, "price of electricity, such as '0.12 $/kWh'", false},
     {"exhaustive", 0, NULL, NULL, "simulate every candidate instead of ruling out by proof", false},
+    {"brief", 0, NULL, NULL, "winner and runners-up alone: no frontier, no sensitivity", false},
     {"plot", 'p', "FILE", NULL, "draw cost against latency", false},
     {NULL, 0, NULL, NULL, NULL, false},
 };

@@ -15,6 +15,7 @@ typedef struct rg_plan_answer {
     int point_count;
     rg_plan_swing *swings;
     int swing_count;
+    bool brief;        /* the three were not asked for */
     double saturation; /* load that the winner carries, over the plan's */
 } rg_plan_answer;
 

@@ -400,10 +400,10 @@ static void winner_lines(rg_report *report, const rg_plan_answer *x, const rg_pl
     if (isfinite(b->electricity_usd_per_hour))
         rg_report_figure(report, "electricity_usd_per_hour", "electricity",
                          b->electricity_usd_per_hour, RG_DIM_USD_PER_HOUR);
-    if (r->rate_per_s > 0)
+    if (r->rate_per_s > 0 && !x->brief)
         rg_report_figure(report, "saturation_requests_per_s", "carries at most, within the limits",
                          x->saturation * r->rate_per_s, RG_DIM_PER_SECOND);
-    else if (r->users > 0)
+    else if (r->users > 0 && !x->brief)
         rg_report_figure(report, "saturation_users", "users it carries within the limits",
                          floor(x->saturation * (double)r->users + 0.5), RG_DIM_NONE);
     /* Little's law: in the system at once = arrivals x time in it */
@@ -537,7 +537,8 @@ void rg_plan_report(rg_report *report, const rg_plan_answer *x)
     }
     runners_table(report, run);
     frontier_table(report, x);
-    swings_table(report, x);
+    if (!x->brief && run->winner >= 0)
+        swings_table(report, x);
     effort(report, run);
     assumptions(report, run);
 }

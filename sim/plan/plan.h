@@ -29,8 +29,8 @@ const char *rg_plan_metric_name(rg_plan_metric metric);
 /** "p95 of ttft at most 1 s". */
 typedef struct rg_plan_limit {
     rg_plan_metric metric;
-    double quantile; /* 0..1; negative: the mean */
-    double seconds;
+    double quantile;  /* 0..1; negative: the mean */
+    double seconds;   /* s */
     const char *text; /* "p95:1s", as the user wrote it */
     bool assumed;     /* no limit on waiting was given, and this one stands in */
 } rg_plan_limit;
@@ -96,7 +96,7 @@ typedef struct rg_plan {
     const char *prices, *provider; /* price file and provider, NULL: the default file, any */
     rg_price_term term;
     rg_plan_names price_names; /* devices whose price the user gives, and the prices beside */
-    double price_values[RG_PLAN_LIST];
+    double price_values[RG_PLAN_LIST]; /* $/h */
     int64_t most_devices;
     double power_cap_w; /* 0: none */
     rg_site site;
