@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/scenario.h"
 #include "core/find.h"
 #include "core/text.h"
 #include "hw/check.h"
@@ -11,11 +12,12 @@
 #include "hw/price.h"
 #include "model/spec.h"
 #include "noc/design.h"
+#include "noc/workload.h"
 #include "plan/plan.h"
 #include "plan/sweep.h"
 #include "step/step.h"
 
-extern const rg_command rg_cmd_check;
+extern const rg_command rg_cmd_check, rg_cmd_serve;
 
 /** What checking one file gave. */
 typedef struct checked {
@@ -106,6 +108,33 @@ static rg_status check_noc(rg_arena *arena, const char *path, rg_node *root, che
     return RG_OK;
 }
 
+static rg_status check_noc_traffic(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                                   rg_err *err)
+{
+    rg_noc_design *design;
+    rg_noc_workload *traffic = RG_NEW(arena, rg_noc_workload, 1, err);
+    const char *network;
+    if (traffic == NULL)
+        return RG_ERR_LIMIT;
+    RG_TRY(rg_map_text_or(root, "network", "", &network, err));
+    if (network[0] == 0)
+        return rg_fail(err, RG_ERR_INPUT, root->pos,
+                       "no network to check the traffic against; network: NAME names one");
+    RG_TRY(rg_noc_design_load(arena, network, &design, err));
+    RG_TRY(rg_noc_workload_load(arena, path, design, traffic, err));
+    out->what = rg_arena_printf(arena, err, "traffic of %d classes on %s", traffic->count, network);
+    return RG_OK;
+}
+
+static rg_status check_scenario(rg_arena *arena, const char *path, rg_node *root, checked *out,
+                                rg_err *err)
+{
+    (void)path;
+    RG_TRY(rg_scenario_read(root, rg_cmd_serve.options, err));
+    out->what = rg_arena_printf(arena, err, "scenario of %zu settings", root->count - 1);
+    return RG_OK;
+}
+
 static rg_status check_sweep(rg_arena *arena, const char *path, rg_node *root, checked *out,
                              rg_err *err)
 {
@@ -136,9 +165,11 @@ typedef struct file_kind {
 } file_kind;
 
 static const file_kind file_kinds[] = {
-    {"accelerator", check_accel}, {"cluster", check_cluster}, {"prices", check_prices},
-    {"model", check_model},       {"engine", check_engine},   {"noc", check_noc},
+    {"accelerator", check_accel}, {"cluster", check_cluster},
+    {"prices", check_prices},     {"model", check_model},
+    {"engine", check_engine},     {"noc", check_noc},
     {"sweep", check_sweep},       {"plan", check_plan},
+    {"serve", check_scenario},    {"noc-traffic", check_noc_traffic},
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof file_kinds[0] };
 

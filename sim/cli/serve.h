@@ -8,6 +8,7 @@
 #define RG_CLI_SERVE_H
 
 #include "cli/args.h"
+#include "cli/scenario.h"
 #include "cli/setup.h"
 #include "core/doc.h"
 #include "hw/cluster.h"

@@ -6,6 +6,22 @@
 
 #include "core/text.h"
 
+rg_status rg_scenario_read(rg_node *root, const rg_option *options, rg_err *err)
+{
+    RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a scenario", err));
+    for (const rg_option *o = options; o->name; o++)
+        rg_map_find(root, o->name);
+    const rg_node *kind = rg_map_find(root, "kind");
+    for (const rg_node *n = root->first; n; n = n->next)
+        if (n->kind != RG_NODE_SCALAR)
+            return rg_fail(err, RG_ERR_INPUT, n->pos, "'%s' must be a single value",
+                           n->key ? n->key : "?");
+    if (kind && strcmp(kind->text, "serve") != 0)
+        return rg_fail(err, RG_ERR_INPUT, kind->pos, "kind is '%.40s'; a scenario says 'serve'",
+                       kind->text);
+    return rg_map_done(root, err);
+}
+
 rg_status rg_settings_open(rg_arena *arena, const rg_args *args, const rg_option *options,
                            rg_settings *out, rg_err *err)
 {
@@ -14,15 +30,7 @@ rg_status rg_settings_open(rg_arena *arena, const rg_args *args, const rg_option
         return RG_OK;
     out->path = rg_arg_operand(args, 0);
     RG_TRY(rg_doc_load(arena, out->path, &out->scenario, err));
-    RG_TRY(rg_node_expect(out->scenario, RG_NODE_MAP, "a scenario", err));
-    for (const rg_option *o = options; o->name; o++)
-        rg_map_find(out->scenario, o->name);
-    rg_map_find(out->scenario, "kind");
-    for (const rg_node *n = out->scenario->first; n; n = n->next)
-        if (n->kind != RG_NODE_SCALAR)
-            return rg_fail(err, RG_ERR_INPUT, n->pos, "'%s' must be a single value",
-                           n->key ? n->key : "?");
-    return rg_map_done(out->scenario, err);
+    return rg_scenario_read(out->scenario, options, err);
 }
 
 const char *rg_setting(const rg_settings *s, const char *name, rg_pos *pos)

@@ -147,7 +147,7 @@ rg_status rg_noc_workload_load(rg_arena *arena, const char *path, const rg_noc_d
 {
     reading in = {.arena = arena, .design = design, .out = out, .err = err};
     rg_node *root, *classes;
-    const char *kind;
+    const char *kind, *network;
     *out = (rg_noc_workload){.path = path};
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a traffic file", err));
@@ -155,6 +155,7 @@ rg_status rg_noc_workload_load(rg_arena *arena, const char *path, const rg_noc_d
     if (strcmp(kind, "noc-traffic") != 0)
         return rg_fail(err, RG_ERR_INPUT, root->pos,
                        "kind is '%.40s'; a traffic file says 'noc-traffic'", kind);
+    RG_TRY(rg_map_text_or(root, "network", "", &network, err)); /* of ridge check alone */
     RG_TRY(rg_map_get(root, "classes", &classes, err));
     RG_TRY(rg_node_expect(classes, RG_NODE_LIST, "classes", err));
     if (classes->count < 1 || classes->count > RG_NOC_MAX_CLASSES)

@@ -3,6 +3,7 @@
  * Reads core, noc/design.h.
  *
  *   kind: noc-traffic
+ *   network: h100-like      # what 'ridge check' checks it against; a run names its own
  *   classes:
  *     - {name: reads, from: sm, to: slice, share: 0.2, request_reply: [1, 5, 5, 1], write_share:
  * 0.25, vcs: [0, 1], reply_vcs: [2, 3]}

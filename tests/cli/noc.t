@@ -95,6 +95,6 @@ $ ridge noc h100-like -l 0.1 --seeds 1 --cycles 200 --links 0 | grep 'slices ali
   - no --traffic, --from or --to was given: each sm sends to all slices alike
 
 # Several classes, each with its rates and channels.
-$ ridge noc h100-like --workload $ROOT/examples/noc-traffic.yaml -l 0.2 --seeds 1 --cycles 200 --links 0 -f csv | cut -d, -f1,3
+$ ridge noc h100-like --workload $ROOT/examples/41-noc-traffic.yaml -l 0.2 --seeds 1 --cycles 200 --links 0 -f csv | cut -d, -f1,3
 offered_flits,saturated
 0.2,false

@@ -12,7 +12,7 @@ say() { # ok? name
     n=$((n + 1))
     if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2" && bad=1; fi
 }
-examples/on-chip-network.sh "$build" "$out" >"$out.txt" 2>&1
+examples/40-on-chip-network.sh "$build" "$out" >"$out.txt" 2>&1
 say $? "the example runs"
 [ "$(grep -cE 'TB/s +[0-9.]+% +[0-9]+% +[0-9]+$' "$out.txt")" -eq 6 ]
 say $? "it gives six operators a rate, a share and a busiest link"

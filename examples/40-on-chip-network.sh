@@ -2,7 +2,7 @@
 # What share of an accelerator's inside bandwidth can its on-chip network deliver? An H100-like network
 # (132 SMs, 80 L2 slices, memory and NVLink ports; hw/noc/h100-like.yaml) under the traffic of decode
 # attention (KV read), a matrix product, and all-reduces among the SMs.
-# usage: examples/on-chip-network.sh [BUILD [OUT]]     OUT gets a heat map of each (SVG)
+# usage: examples/40-on-chip-network.sh [BUILD [OUT]]     OUT gets a heat map of each (SVG)
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
