@@ -7,16 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 ridge=${1:-build/ridge}
 export RIDGE_DATA=$PWD
-serve() { "$ridge" serve -q -f json "$@"; }
-# One number of a result: get KEY [INNER] <JSON
-get() {
-    awk -v key="\"$1\":" -v inner="${2:+\"$2\":}" '
-        index($0, key) { if (inner == "") { v = $NF; sub(/,$/, "", v); print v; exit } inside = 1; next }
-        inside && index($0, inner) { v = $NF; sub(/,$/, "", v); print v; exit }'
-}
-ratio() { awk -v a="$1" -v b="$2" -v f="${3:-%.1f}" 'BEGIN {printf f, a / b}'; }
-per() { awk -v a="$1" 'BEGIN {printf "%.1f %%", 100 * a}'; }
-ms() { awk -v a="$1" 'BEGIN {printf "%.1f ms", 1000 * a}'; }
+. examples/lib/quoted.sh
 
 # Chat lengths: mean and spread of ShareGPT-like talk.
 chat=(--prompt "lognormal:300,cv=1.2" --answer "lognormal:250,cv=1")

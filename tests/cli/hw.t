@@ -73,3 +73,15 @@ $ ridge show vllm | grep block_tokens
 # Hardware may be JSON as well as YAML.
 $ printf '{"kind": "accelerator", "name": "j", "base": "l4"}' >j.json; ridge check j.json | head -1
 j.json: ok, accelerator j, [...]
+
+# A scenario of serve and the traffic of a network are data files as well.
+$ ridge check $ROOT/examples/31-chat.yaml $ROOT/examples/41-noc-traffic.yaml | head -2
+ROOT/examples/31-chat.yaml: ok, scenario of [...] settings, [...]
+ROOT/examples/41-noc-traffic.yaml: ok, traffic of 3 classes on h100-like, [...]
+$ printf 'kind: serve\nmodel: llama-3.1-8b\nroter: session\n' >s.yaml; ridge check s.yaml 2>/dev/null | head -1
+s.yaml:3:1: error: unknown key 'roter'; did you mean 'router'? [refused]
+$ printf 'kind: noc-traffic\nclasses: []\n' >t.yaml; ridge check t.yaml 2>/dev/null | head -1
+t.yaml:1:1: error: no network to check the traffic against; network: NAME names one [refused]
+$ printf 'kind: plan\nmodel: llama-3.1-8b\n' >p.yaml; ridge serve p.yaml
+ridge: p.yaml:1:7: kind is 'plan'; a scenario says 'serve'
+[2]
