@@ -7,6 +7,9 @@
 
 #include "model/pass.h"
 
+/* Chance that drafts fare better than the bound takes them to, as -ln: e^-28 is below 1e-12. */
+static const double unlikely = 28;
+
 /* Sequences that can share a decode step at most. */
 static int64_t most_together(const rg_candidate *c, const rg_plan_requests *r)
 {
@@ -125,15 +128,35 @@ static double cache_bytes_per_token(const rg_space *s, const rg_arrangement *a,
     return rg_model_kv_bytes(s->model, &a->formats.kv, RG_KV_IDEAL, length, 1).v / length;
 }
 
+/* Tokens that a decode pass of a request gives at most, over so many decodes. */
+static double tokens_per_pass(const rg_speculation *x, double decodes)
+{
+    const double most = 1 + (double)x->drafts;
+    double mean = 1, chance = 1;
+    for (int64_t i = 0; i < x->drafts; i++) {
+        chance *= x->acceptance;
+        mean += chance;
+    }
+    const double passes = decodes / most; /* at least */
+    if (x->drafts == 0 || passes < 1)
+        return most;
+    return fmin(most, mean + (double)x->drafts * sqrt(unlikely / (2 * passes)));
+}
+
 double rg_least_busy(const rg_space *s, const rg_candidate *c, const rg_least_work *w,
                      const rg_plan_requests *r, int64_t k, bool whole, rg_bound_by *by)
 {
     const rg_arrangement *a = &s->arrangements[c->arrangement];
-    const double devices = (double)a->devices, drafted = 1 + (double)c->rules.speculation.drafts;
+    const rg_speculation *x = &c->rules.speculation;
+    const double devices = (double)a->devices, verified = 1 + (double)x->drafts;
     *by = RG_LEAST_ONE;
     if (k <= 0)
         return 0;
-    const double tokens = whole ? r->least.tokens[k] : r->least.fresh[k];
+    const double drafted = tokens_per_pass(x, r->least.decodes[k]);
+    const double drafting = 1 + (double)x->drafts * x->draft_time_ratio;
+    double tokens = whole ? r->least.tokens[k] : r->least.fresh[k];
+    if (whole && x->drafts > 0)
+        tokens = r->least.fresh[k] + r->least.decodes[k] * verified / drafted * drafting;
     const double compute = w->peak > 0 ? w->flops_per_token * tokens / (devices * w->peak) : 0;
     double bytes = 0;
     if (whole) {
@@ -145,6 +168,7 @@ double rg_least_busy(const rg_space *s, const rg_candidate *c, const rg_least_wo
             steps = fmax(steps, r->least.decode_cache[k] / drafted / cache);
         bytes = steps * w->dense_bytes + full * w->expert_bytes +
                 cache_bytes_per_token(s, a, r) * r->least.decode_cache[k] / drafted;
+        bytes *= drafting;
     }
     const double moved = w->bandwidth > 0 ? bytes / (devices * w->bandwidth) : 0;
     *by = moved > compute ? RG_LEAST_BANDWIDTH : RG_LEAST_COMPUTE;

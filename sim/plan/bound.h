@@ -67,6 +67,11 @@ typedef struct rg_plan_bound {
  *   S'       experts touched by b tokens are a concave function of b that is 0 at 0, so touched
  *            experts per token are least in full steps of b = most sequences x (1 + drafts):
  *            S' = passes / most sequences.
+ *   drafts   a pass verifies 1 + drafts tokens and gives g of them: 1 + a + a^2 + ... on average
+ *            for acceptance a. By Hoeffding the mean over P passes exceeds that by more than
+ *            drafts sqrt(28 / 2P) with a chance below 1e-12; with that added (and never above
+ *            1 + drafts) it takes the place of "1 + drafts" in S and K, flops grow by
+ *            (1 + drafts) / g, and all decoding by the time of drafting, 1 + drafts x its cost.
  *   K        KV bytes are concave in the length (windows cap them), so KV(p) >= p KV(p_max)/p_max.
  *
  * Then R x window >= max(flops / (n P), bytes / (n B)) for every window above; R is the ceiling of

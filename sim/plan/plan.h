@@ -114,6 +114,8 @@ rg_status rg_plan_text_add(rg_plan_text *text, const char *name, const char *val
                            rg_err *err);
 /** Read {kind: plan, setting: value or list, ...}. */
 rg_status rg_plan_text_load(rg_plan_text *text, const char *path, rg_err *err);
+/** The same from a document that is read already. */
+rg_status rg_plan_text_take(rg_plan_text *text, rg_node *root, rg_err *err);
 /** Typed and checked. Errors: RG_ERR_INPUT or RG_ERR_USAGE at the setting's place. */
 rg_status rg_plan_read(rg_plan_text *text, rg_plan *out, rg_err *err);
 

@@ -139,11 +139,17 @@ rg_status rg_plan_text_add(rg_plan_text *text, const char *name, const char *val
 
 rg_status rg_plan_text_load(rg_plan_text *text, const char *path, rg_err *err)
 {
-    static const char *const kinds[] = {"plan", NULL};
-    rg_node *root, *node;
-    int kind;
+    rg_node *root;
     text->path = path;
     RG_TRY(rg_doc_load(text->arena, path, &root, err));
+    return rg_plan_text_take(text, root, err);
+}
+
+rg_status rg_plan_text_take(rg_plan_text *text, rg_node *root, rg_err *err)
+{
+    static const char *const kinds[] = {"plan", NULL};
+    rg_node *node;
+    int kind;
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a plan", err));
     RG_TRY(rg_map_get(root, "kind", &node, err));
     RG_TRY(rg_node_choice(node, kinds, &kind, err));
