@@ -46,8 +46,8 @@ static rg_status add_groups(rg_arena *arena, rg_report *report, const rg_serving
         for (size_t i = 0; i <= t->count; i++) {
             const char *model = i < t->count ? t->runs[i].model : NULL;
             bool known = false;
-            for (size_t j = 0; j < i && model && !known; j++)
-                known = strcmp(t->runs[j].model, model) == 0;
+            for (size_t j = 0; model && j < i && !known; j++)
+                known = t->runs[j].model && strcmp(t->runs[j].model, model) == 0;
             rg_error_summary e;
             if (!known)
                 RG_TRY(errors_of(arena, t, model, first_token, &e, err));

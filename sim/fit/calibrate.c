@@ -108,7 +108,7 @@ static void set_free(fitting *f, const double *x)
 {
     double values[RG_LSQ_MAX_PARAMETERS];
     memcpy(values, f->values, sizeof values);
-    for (int j = 0; j < f->free; j++)
+    for (int j = 0; x && j < f->free; j++)
         values[f->index[j]] = x[j];
     rg_predict_set(f->predictor, f->group, values);
 }
@@ -153,7 +153,7 @@ static rg_status refuse(const rg_calibration *c, const rg_lsq_parameter *p,
                         const rg_lsq_estimate *e, const rg_lsq_parameter *partner, rg_err *err)
 {
     const char *group = rg_predict_group_name(c->group);
-    if (e->note == RG_LSQ_ENTANGLED)
+    if (e->note == RG_LSQ_ENTANGLED && partner)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
                        "these rows cannot tell constant '%s.%s' from '%s.%s'; measure shapes that "
                        "do, hold one with --hold %s, or let priors stand with --prior",

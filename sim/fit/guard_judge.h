@@ -22,7 +22,7 @@ typedef struct rg_judge {
     rg_shift *shift;
     bool *compared;
     rg_limits *limits;
-    double between_freedom;
+    double between_freedom; /* degrees of freedom */
     rg_err *err;
 } rg_judge;
 

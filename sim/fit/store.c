@@ -161,7 +161,7 @@ static rg_status splice(rg_arena *arena, const char *text, const char *from, con
     if (at > 0 && result[at - 1] != '\n')
         result[at++] = '\n';
     memcpy(result + at, middle, body);
-    memcpy(result + at + body, to, tail + 1);
+    memcpy(result + at + body, to, tail); /* the arena zeroed what follows */
     *out = result;
     return RG_OK;
 }

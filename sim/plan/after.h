@@ -34,7 +34,8 @@ rg_status rg_plan_saturation(rg_plan_run *run, double *load_ratio, rg_err *err);
 typedef struct rg_plan_point {
     int candidate;
     rg_trial trial;
-    double goal;      /* of the plan: $/h, devices or W */
+    double goal; /* value of what the plan is after: USD/h, devices or W */ /* of the plan: $/h,
+                                                                               devices or W */
     bool on_frontier; /* no other point costs no more and has a shorter e2e p95 */
 } rg_plan_point;
 

@@ -136,10 +136,10 @@ static rg_status recover(rg_journal *journal, const char *digest, int64_t cells,
         return io_error(journal->path, "cut", err);
     if (good > 0)
         return RG_OK;
-    char line[FIRST_SIZE + 1];
-    first_line(line, digest);
-    strcat(line, "\n");
-    return write_all(journal, line, strlen(line), err);
+    char first[FIRST_SIZE], line[FIRST_SIZE + 1];
+    first_line(first, digest);
+    const int length = snprintf(line, sizeof line, "%s\n", first);
+    return write_all(journal, line, (size_t)length, err);
 }
 
 rg_status rg_journal_open(rg_arena *arena, const char *output, const char *digest, int64_t cells,

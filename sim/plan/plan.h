@@ -29,10 +29,10 @@ const char *rg_plan_metric_name(rg_plan_metric metric);
 /** "p95 of ttft at most 1 s". */
 typedef struct rg_plan_limit {
     rg_plan_metric metric;
-    double quantile;  /* 0..1; negative: the mean */
-    double seconds;   /* s */
-    const char *text; /* "p95:1s", as the user wrote it */
-    bool assumed;     /* no limit on waiting was given, and this one stands in */
+    double quantile;                   /* 0..1; negative: the mean */
+    double seconds; /* s, the limit */ /* s */
+    const char *text;                  /* "p95:1s", as the user wrote it */
+    bool assumed;                      /* no limit on waiting was given, and this one stands in */
 } rg_plan_limit;
 
 typedef enum rg_plan_goal {
@@ -96,7 +96,7 @@ typedef struct rg_plan {
     const char *prices, *provider; /* price file and provider, NULL: the default file, any */
     rg_price_term term;
     rg_plan_names price_names; /* devices whose price the user gives, and the prices beside */
-    double price_values[RG_PLAN_LIST]; /* $/h */
+    double price_values[RG_PLAN_LIST]; /* USD per device and hour */ /* $/h */
     int64_t most_devices;
     double power_cap_w; /* 0: none */
     rg_site site;
@@ -107,6 +107,10 @@ typedef struct rg_plan {
 /** Settings as text, from a file, from a command line, or both; the later one wins. */
 typedef struct rg_plan_text rg_plan_text;
 rg_status rg_plan_text_new(rg_arena *arena, rg_plan_text **out, rg_err *err);
+/** Copy of the first length letters of an item, in the memory of the text. */
+const char *rg_plan_text_cut(const rg_plan_text *text, const char *item, size_t length,
+                             rg_err *err);
+
 /** Set a setting: items are given one by one or separated by commas where the setting is a list.
  * Replaces what a file said; adds to what the same hand gave (repeated options). RG_ERR_INPUT with
  * the nearest name for an unknown setting. */

@@ -321,14 +321,14 @@ static rg_status read_prices(const rg_plan_text *t, rg_plan *out, rg_err *err)
         if (!sign)
             return bad(err, v, i, "price", expected);
         rg_plan_names *names = &out->price_names;
-        char *name = (char *)(uintptr_t)v->items[i];
         RG_TRY(relay(rg_quantity_parse(sign + 1, RG_DIM_USD_PER_HOUR, v->pos[i], "price",
                                        &out->price_values[i], err),
                      v, "price", err));
         if (!(out->price_values[i] > 0))
             return bad(err, v, i, "price", expected);
-        name[sign - name] = 0;
-        names->items[i] = name;
+        names->items[i] = rg_plan_text_cut(t, v->items[i], (size_t)(sign - v->items[i]), err);
+        if (!names->items[i])
+            return RG_ERR_LIMIT;
         names->count++;
     }
     return RG_OK;

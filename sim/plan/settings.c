@@ -182,3 +182,8 @@ const rg_plan_names *rg_plan_text_get(const rg_plan_text *text, const char *name
 {
     return &text->values[find(name)];
 }
+
+const char *rg_plan_text_cut(const rg_plan_text *text, const char *item, size_t length, rg_err *err)
+{
+    return rg_arena_copy(text->arena, item, length, err);
+}

@@ -24,9 +24,8 @@ typedef struct rg_estimate {
     double total_tokens_per_s; /* dp * batch (prompt + outputs) / (batch ttft + outputs tpot) */
     double mfu_prefill_ratio, mfu_decode_ratio; /* model flops / (time * peak * devices) */
     double mbu_decode_ratio;                    /* bytes that must move / (time * bandwidth) */
-    rg_joules
-        energy_per_output_token; /* all devices, by hw/power.h; 0 when TDP is unknown */
-    int64_t devices;             /* of all replicas */
+    rg_joules energy_per_output_token; /* all devices, by hw/power.h; 0 when TDP is unknown */
+    int64_t devices;                   /* of all replicas */
     rg_step_time prefill, decode;
     rg_step_memory memory; /* at context + output tokens */
     bool fits;             /* memory holds the batch */

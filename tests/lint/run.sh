@@ -100,9 +100,11 @@ need shellcheck 'the scripts' && {
 }
 if [ "$mode" != fast ] && need clang-tidy 'static analysis'; then
     mapfile -t sources < <(git ls-files 'sim/*.c')
-    printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -n 4 clang-tidy --quiet 2>/dev/null -- \
-        -std=c11 -D_POSIX_C_SOURCE=200809L -DRG_VERSION='""' -DRG_PREFIX='""' -Isim -fopenmp >"$build/tidy.txt" ||
-        true
+    flags='-std=c11 -D_POSIX_C_SOURCE=200809L -DRG_VERSION="" -DRG_PREFIX="" -Isim -fopenmp'
+    # shellcheck disable=SC2016 # the inner shell expands these
+    printf '%s\n' "${sources[@]}" | FLAGS=$flags xargs -P "$(nproc)" -n 4 \
+        sh -c 'clang-tidy --quiet "$@" -- $FLAGS 2>/dev/null' sh >"$build/tidy.txt"
+    grep -q 'error: no input files' "$build/tidy.txt" && say "clang-tidy read nothing"
     count=$(grep -cE '(warning|error):' "$build/tidy.txt")
     if [ "$count" -gt 0 ]; then
         grep -E '(warning|error):' "$build/tidy.txt" | sort -u | head -40

@@ -34,7 +34,8 @@ static rg_noc_closed closed_of(const char *network, const char *traffic, int fli
     assert_ok(rg_noc_pattern_parse(arena, traffic, (*design)->graph, RG_NOWHERE, &pattern, &err));
     const rg_noc_class cl = {
         .pattern = pattern, .packets_per_cycle = 1, .flits = flits, .vc_count = 4};
-    assert_ok(rg_noc_closed_form(arena, (*design)->graph, &(*design)->router, &cl, 1, &closed, &err));
+    assert_ok(
+        rg_noc_closed_form(arena, (*design)->graph, &(*design)->router, &cl, 1, &closed, &err));
     return closed;
 }
 
@@ -153,8 +154,7 @@ static void simulated_links_carry_the_computed_loads(void **state)
             assert_true(fabs(r.link_load[o] - want) < most + 1e-9);
         }
         /* and its mean latency at half of saturation within 6 %, as the model leaves room for */
-        assert_close(rg_noc_closed_latency(&c, d->graph, load),
-                     r.packet_latency.mean, 0.06);
+        assert_close(rg_noc_closed_latency(&c, d->graph, load), r.packet_latency.mean, 0.06);
     }
 }
 
