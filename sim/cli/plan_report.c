@@ -174,10 +174,29 @@ static void limit_text(const rg_plan_limit *x, char *out, size_t size)
         snprintf(out, size, "p%g %s", x->quantile * 100, rg_plan_metric_name(x->metric));
 }
 
+/* Why nothing was near: no arrangement at all, none that fits, or none with enough devices. */
+static void none_text(const rg_plan_run *run, char *out, size_t size)
+{
+    int unfit = 0;
+    for (int i = 0; i < run->space.candidate_count; i++)
+        unfit += run->outcomes[i].state == RG_PLAN_UNFIT;
+    if (unfit < run->space.candidate_count) {
+        snprintf(out, size, "no candidate carries the load on the devices allowed");
+        return;
+    }
+    snprintf(out, size, "no candidate fits in memory");
+    for (int i = 0; unfit == 0 && i < run->space.machine_count; i++)
+        if (run->space.machines[i].impossible > 0) {
+            snprintf(out, size, "no arrangement can be: %s: %s", run->space.machines[i].name,
+                     run->space.machines[i].reason);
+            return;
+        }
+}
+
 void rg_plan_nearest_text(const rg_plan_run *run, char *out, size_t size)
 {
     if (run->nearest < 0) {
-        snprintf(out, size, "no candidate fits in memory");
+        none_text(run, out, size);
         return;
     }
     char who[320], what[48], value[40], limit[40];

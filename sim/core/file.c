@@ -63,6 +63,9 @@ rg_status rg_out_open(rg_out_file *file, const char *path, rg_err *err)
 {
     const rg_pos pos = {.file = path};
     *file = (rg_out_file){0};
+    if (strlen(path) >= sizeof file->path)
+        return rg_fail(err, RG_ERR_IO, pos, "name is longer than %zu bytes", sizeof file->path);
+    snprintf(file->path, sizeof file->path, "%s", path);
     struct stat stat_buffer;
     if (stat(path, &stat_buffer) == 0 && !S_ISREG(stat_buffer.st_mode)) {
         /* Devices and pipes are written in place: /dev/stdout, /dev/null, a fifo. */
@@ -73,9 +76,6 @@ rg_status rg_out_open(rg_out_file *file, const char *path, rg_err *err)
             return rg_fail(err, RG_ERR_IO, pos, "cannot be written: %s", strerror(errno));
         return RG_OK;
     }
-    if (strlen(path) >= sizeof file->path)
-        return rg_fail(err, RG_ERR_IO, pos, "name is longer than %zu bytes", sizeof file->path);
-    snprintf(file->path, sizeof file->path, "%s", path);
     snprintf(file->temporary, sizeof file->temporary, "%s.XXXXXX", path);
     const int descriptor = mkstemp(file->temporary);
     if (descriptor < 0) {

@@ -94,6 +94,7 @@ typedef struct rg_plan {
     rg_plan_goal goal;
     bool goal_given;
     const char *prices, *provider; /* price file and provider, NULL: the default file, any */
+    rg_pos provider_pos;
     rg_price_term term;
     rg_plan_names price_names; /* devices whose price the user gives, and the prices beside */
     double price_values[RG_PLAN_LIST]; /* USD per device and hour */ /* $/h */

@@ -353,6 +353,8 @@ static rg_status read_money(const rg_plan_text *t, rg_plan *out, rg_err *err)
     out->term = (rg_price_term)index;
     out->prices = one_text(t, "prices");
     out->provider = one_text(t, "provider");
+    if (out->provider)
+        out->provider_pos = rg_plan_text_get(t, "provider")->pos[0];
     RG_TRY(read_prices(t, out, err));
     out->most_devices = 1024;
     RG_TRY(one_int(t, "most-devices", 1, 1 << 20, &out->most_devices, err));

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/space.h"
 
+#include "core/text.h"
+
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,11 +82,34 @@ static rg_status placed(rg_status status, rg_pos pos, rg_err *err)
     return rg_fail(err, RG_ERR_INPUT, pos, "%s", text);
 }
 
+/* A provider without one price would silently leave all devices without a price. */
+static rg_status known_provider(const rg_plan *plan, const rg_price_list *prices, rg_err *err)
+{
+    if (!plan->provider)
+        return RG_OK;
+    const char *near = NULL;
+    int least = INT_MAX;
+    for (int i = 0; i < prices->count; i++) {
+        const char *name = prices->list[i].provider;
+        const int distance = rg_text_distance(plan->provider, name);
+        if (distance == 0)
+            return RG_OK;
+        if (distance < least) {
+            least = distance;
+            near = name;
+        }
+    }
+    return rg_fail(err, RG_ERR_USAGE, plan->provider_pos, "no price of provider '%s' in %s%s%s%s",
+                   plan->provider, prices->path ? prices->path : "any price file",
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static rg_status list_machines(rg_arena *arena, const rg_changes *changes, rg_space *s, rg_err *err)
 {
     const rg_plan_names *names = &s->plan->devices;
     rg_price_list prices;
     RG_TRY(rg_prices_load(arena, s->plan->prices, &prices, err));
+    RG_TRY(known_provider(s->plan, &prices, err));
     if (names->count == 0)
         return machines_with_price(arena, changes, &prices, s, err);
     s->machines = RG_NEW(arena, rg_machine, names->count, err);

@@ -33,6 +33,14 @@ $ ridge plan llama-3.1-8b --hw l4 --rate 2/s --isl 500 --osl 60 --limit 200 --tp
 ridge: nothing keeps the limits; the nearest is [...] x l4: [...] with p95 tpot [...] instead of 2.00 ms, even for one request alone
 [1]
 
+# Nothing to choose from: the reason is the arrangement, or the memory, never the one for the other.
+$ ridge plan llama-3.1-8b --hw l4 --rate 1/s --tp 3 -q >/dev/null
+ridge: nothing keeps the limits; no arrangement can be: l4: tp 3 does not divide the 32 query heads [...]
+[1]
+$ ridge plan llama-3.1-70b --hw l4 --rate 1/s --tp 1 --pp 1 -q >/dev/null
+ridge: nothing keeps the limits; no candidate fits in memory
+[1]
+
 # Mistakes are named with their place and what would do.
 $ printf 'kind: plan\nmodel: llama-3.1-8b\nrate: 20/s\nttfft: p95:1s\n' >bad.yaml; ridge plan bad.yaml
 ridge: bad.yaml:4:1: unknown key 'ttfft'; did you mean 'ttft'?
@@ -45,6 +53,12 @@ ridge: option --ttft 'q95:1s' is not a limit such as p95:1s, p99.9:300ms or mean
 [2]
 $ ridge plan llama-3.1-8b --hw h100 --rate 20/s
 ridge: hardware 'h100' [...]
+[2]
+$ ridge plan llama-3.1-8b --hw l4 --rate 20/s --provider Modul
+ridge: no price of provider 'Modul' in [...]prices.yaml; did you mean 'Modal'?
+[2]
+$ printf 'kind: plan\nmodel: llama-3.1-8b\nrate: 20/s\nprovider: nobody\n' >bad.yaml; ridge plan bad.yaml
+ridge: bad.yaml:4:11: no price of provider 'nobody' in [...]
 [2]
 $ ridge plan llama-3.1-8b --rate 20/s --users 4
 ridge: a rate and users that wait for answers exclude each other; keep one

@@ -40,6 +40,10 @@ $ ridge estimate --seed -1
 ridge: option --seed '-1' is not in 0 to 9223372036854775807
 [2]
 
+$ ridge list engines -o /dev/full
+ridge: /dev/full: cannot be written: No space left on device
+[2]
+
 $ ridge help extra words
 ridge: unexpected 'words'; options begin with '--', see 'ridge help --help'
 [2]
