@@ -8,13 +8,14 @@
 
 #include "core/text.h"
 
-enum { MAX_OPTIONS = 96, FIRST_CODE = 1000 };
+enum { MAX_OPTIONS = 128, FIRST_CODE = 1000 };
 
 const rg_option rg_common_options[] = {
     {"format", 'f', "FORM", "text", "output form: text, csv, json or html", false},
     {"output", 'o', "FILE", NULL, "write the result to FILE, whole or not at all", false},
     {"quiet", 'q', NULL, NULL, "no progress and no notes on stderr", false},
     {"seed", 0, "N", "1", "seed of everything random", false},
+    {"own-time", 0, NULL, NULL, "say on stderr how long ridge itself took", false},
     {"help", 'h', NULL, NULL, "print this help", false},
     {NULL, 0, NULL, NULL, NULL, false},
 };

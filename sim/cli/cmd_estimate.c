@@ -143,6 +143,11 @@ static void report_memory(const estimate *e)
     rg_report_text(e->report, "memory_text", "memory of the fullest device", line);
     rg_report_int(e->report, "max_batch", "most sequences of this length that fit",
                   m->max_sequences * e->setup.parallel.dp);
+    if (m->capacity.v > 0.0)
+        rg_report_assume(e->report,
+                         "the engine takes %.2f of the device's memory; a sequence fits when its "
+                         "prompt and its output do, beside weights, activations and reserve",
+                         m->usable.v / m->capacity.v);
 }
 
 static void setting(rg_report *report, const char *key, int64_t value)

@@ -52,7 +52,14 @@ static rg_status add_measured_point(rg_roof_figure *f, rg_roof_point *p, rg_err 
     rg_work work = {.math = p->math, .flops = RG_F(p->flops)};
     work.bytes[f->setup->accel->level_count - 1] = RG_B(p->bytes);
     rg_roof_time roof;
-    RG_TRY(rg_roof_time_of(f->setup->accel, &work, &roof, err));
+    rg_err why = {0};
+    const rg_status status = rg_roof_time_of(f->setup->accel, &work, &roof, &why);
+    if (status == RG_ERR_MODEL) {
+        rg_report_assume(f->report, "measured kernel %s is not on the plot: %s", p->name, why.text);
+        return RG_OK;
+    }
+    if (status != RG_OK)
+        return rg_fail(err, status, why.pos, "%s", why.text);
     p->roofline_seconds = roof.total.v;
     if (p->seconds < roof.total.v)
         rg_report_assume(f->report,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/args.h"
@@ -41,9 +42,17 @@ static int run_probe(char **argv)
     return 3;
 }
 
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static int run_command(const rg_command *command, int argc, char **argv)
 {
     rg_err err = {0};
+    const double start = seconds_now();
     rg_arena *arena = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
     if (!arena) {
         fprintf(stderr, "ridge: the system has no memory left\n");
@@ -62,6 +71,9 @@ static int run_command(const rg_command *command, int argc, char **argv)
         fprintf(stderr, "ridge: the output cannot be written: %s\n", strerror(errno));
         code = 2;
     }
+    /* Never part of a result: the same question gives the same bytes. */
+    if (args && rg_arg_flag(args, "own-time"))
+        fprintf(stderr, "ridge: took %.3f s\n", seconds_now() - start);
     rg_arena_free(arena);
     return code;
 }

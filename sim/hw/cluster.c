@@ -187,6 +187,46 @@ static rg_status add_price(rg_arena *arena, rg_cluster *cluster, rg_err *err)
     return RG_OK;
 }
 
+/** Peaks follow a changed boost clock. One that is quoted at a clock of its own, below the boost
+ * clock, stays until the boost clock comes below that. */
+static rg_status follow_clock(rg_arena *arena, const rg_accel *before, rg_accel *accel, rg_err *err)
+{
+    const double old = before->boost_clock.value, now = accel->boost_clock.value;
+    if (!before->boost_clock.known || !(old > 0.0) || now == old)
+        return RG_OK;
+    for (int i = 0; i < accel->peak_count; i++) {
+        rg_peak *peak = &accel->peaks[i];
+        if (peak->rate.value != before->peaks[i].rate.value)
+            continue; /* changed by name */
+        const double own = peak->clock.known ? peak->clock.value : old;
+        const double ratio = now > old ? now / old : fmin(1.0, now / own);
+        rg_figure *const figures[] = {&peak->rate, &peak->sparse, &peak->sustained, &peak->clock};
+        for (size_t f = 0; f < sizeof figures / sizeof figures[0]; f++) {
+            if (!figures[f]->known || ratio == 1.0)
+                continue;
+            figures[f]->value *= ratio;
+            figures[f]->source = rg_arena_printf(arena, err, "what-if: at %.4g GHz (%s)", now / 1e9,
+                                                 figures[f]->source);
+            if (figures[f]->source == NULL)
+                return RG_ERR_LIMIT;
+        }
+    }
+    return RG_OK;
+}
+
+/** The device of a document with changes of the scope "hw". */
+static rg_status read_changed_device(rg_arena *arena, const char *path, rg_node *root,
+                                     const rg_changes *changes, rg_accel **out, rg_err *err)
+{
+    if (!rg_changes_has(changes, "hw"))
+        return rg_accel_read(arena, path, root, out, err);
+    rg_accel *before;
+    RG_TRY(rg_accel_read(arena, path, root, &before, err));
+    RG_TRY(rg_changes_apply(root, "hw", changes, err));
+    RG_TRY(rg_accel_read(arena, path, root, out, err));
+    return follow_clock(arena, before, *out, err);
+}
+
 /** The device of a cluster file, when changes touch it; NULL otherwise. */
 static rg_status changed_device(rg_arena *arena, rg_node *root, const rg_changes *changes,
                                 rg_accel **out, rg_err *err)
@@ -199,8 +239,7 @@ static rg_status changed_device(rg_arena *arena, rg_node *root, const rg_changes
     RG_TRY(rg_map_text(root, "device", &name, err));
     RG_TRY(rg_data_find(arena, "hw", "hardware", name, &path, err));
     RG_TRY(rg_doc_load(arena, path, &device, err));
-    RG_TRY(rg_changes_apply(device, "hw", changes, err));
-    return rg_accel_read(arena, path, device, out, err);
+    return read_changed_device(arena, path, device, changes, out, err);
 }
 
 static rg_status read_changed(rg_arena *arena, const char *path, rg_node *root,
@@ -218,8 +257,7 @@ static rg_status read_changed(rg_arena *arena, const char *path, rg_node *root,
         RG_TRY(changed_device(arena, root, changes, &accel, err));
         return read_cluster(arena, path, root, accel, out, err);
     }
-    RG_TRY(rg_changes_apply(root, "hw", changes, err));
-    RG_TRY(rg_accel_read(arena, path, root, &accel, err));
+    RG_TRY(read_changed_device(arena, path, root, changes, &accel, err));
     return usual_node(arena, accel, changes, out, err);
 }
 
