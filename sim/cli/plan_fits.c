@@ -104,9 +104,13 @@ void rg_plan_report_fits(rg_report *report, const rg_plan *plan, const rg_space 
                      plan->traffic.mean_prompt, plan->traffic.mean_output);
     rg_report_assume(report, "queueing is left out; --rate, --users or --trace take it in");
     rg_report_assume(report, "engine constants of '%s'", s->engines[0].name);
-    for (int i = 0; i < s->machine_count; i++)
+    for (int i = 0; i < s->machine_count; i++) {
+        if (s->machines[i].lacks[0])
+            rg_report_line(report, "%s cannot run it: %s.", s->machines[i].name,
+                           s->machines[i].lacks);
         if (s->machines[i].impossible > 0)
             rg_report_assume(report, "%s: %lld splits cannot be, the first as %s",
                              s->machines[i].name, (long long)s->machines[i].impossible,
                              s->machines[i].reason);
+    }
 }

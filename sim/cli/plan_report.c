@@ -216,7 +216,9 @@ static void lost_text(const rg_plan_run *run, int i, char *out, size_t size)
     char what[48], value[40], limit[40];
     const rg_plan_limit *x = &run->plan->limits[o->at.worst];
     limit_text(x, what, sizeof what);
-    if (o->state == RG_PLAN_UNFIT) {
+    if (o->impossible) {
+        snprintf(out, size, "%.200s", machine_of(run, i)->lacks);
+    } else if (o->state == RG_PLAN_UNFIT) {
         rg_quantity_format(c->capacity.weight_bytes, RG_DIM_BYTES, 3, value, sizeof value);
         rg_quantity_format(c->capacity.usable_bytes, RG_DIM_BYTES, 3, limit, sizeof limit);
         snprintf(out, size, "weights of %s a device leave no room for KV in %s", value, limit);
@@ -318,11 +320,12 @@ static void runners_table(rg_report *report, const rg_plan_run *run)
         rg_table_text(table, rg_policy_names[c->rules.policy]);
         rg_table_int(table, c->rules.max_sequences);
         rg_table_int(table, c->rules.max_batched_tokens);
-        rg_table_int(table, o->state == RG_PLAN_UNFIT ? 1 : o->replicas);
-        rg_table_int(table, (o->state == RG_PLAN_UNFIT ? 1 : o->replicas) *
-                                arrangement_of(run, i)->devices);
-        rg_table_real(table,
-                      c->usd_per_hour * (double)(o->state == RG_PLAN_UNFIT ? 1 : o->replicas));
+        const int64_t replicas = o->state == RG_PLAN_UNFIT                    ? 1
+                                 : o->state == RG_PLAN_FAILED && o->simulated ? o->at.replicas
+                                                                              : o->replicas;
+        rg_table_int(table, replicas);
+        rg_table_int(table, replicas * arrangement_of(run, i)->devices);
+        rg_table_real(table, c->usd_per_hour * (double)replicas);
         rg_table_int(table, o->bound.replicas);
         rg_table_bool(table, o->simulated);
         rg_table_real(table, latencies ? o->at.ttft_p95 : NAN);
@@ -479,6 +482,8 @@ static void assumptions(rg_report *report, const rg_plan_run *run)
                              "%s was left out: no price is known; --price %s=2.5$/h gives "
                              "one",
                              m->name, m->name);
+        if (!rg_accel_peak(m->cluster->accel, RG_BF16) && rg_accel_peak(m->cluster->accel, RG_FP16))
+            rg_report_assume(report, "%s has no bf16 products: fp16 in its place", m->name);
         if (m->impossible > 0)
             rg_report_assume(report, "%s: %lld arrangements cannot be, the first as %s", m->name,
                              (long long)m->impossible, m->reason);
@@ -555,7 +560,10 @@ void rg_plan_report(rg_report *report, const rg_plan_answer *x)
         rg_report_json(report, "winner", winner);
     }
     runners_table(report, run);
-    frontier_table(report, x);
+    if (x->brief || run->winner < 0)
+        rg_report_json(report, "frontier", json_array());
+    else
+        frontier_table(report, x);
     if (!x->brief && run->winner >= 0)
         swings_table(report, x);
     effort(report, run);

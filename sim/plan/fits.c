@@ -182,8 +182,7 @@ rg_status rg_plan_fits(rg_arena *arena, const rg_plan *plan, rg_space *space, rg
         rg_err reason = {0};
         status = fill(arena, worker, space, i, &rows[*count], &reason);
         if (status == RG_ERR_MODEL) { /* a figure that the machine's file lacks */
-            if (m->impossible++ == 0)
-                memcpy(m->reason, reason.text, sizeof m->reason);
+            memcpy(m->lacks, reason.text, sizeof m->lacks);
             status = RG_OK;
             continue;
         }

@@ -15,8 +15,8 @@ enum { WAVE = 8, PILOTS = 64, MOST_CANDIDATES = 1000000, LAST_LOOK = 16 };
  * step need not fall with every sequence that leaves it. */
 static const double alone_margin = 1.03;
 
-static const char *const lost_names[] = {"",    "memory", "ttft",    "tpot",
-                                         "e2e", "price",  "devices", "power"};
+static const char *const lost_names[] = {"",      "memory",  "ttft",  "tpot",      "e2e",
+                                         "price", "devices", "power", "impossible"};
 
 const char *rg_lost_name(rg_lost lost)
 {
@@ -151,9 +151,11 @@ static rg_status go_up(hunt *h, int64_t start, rg_err *err)
             return RG_OK;
         h->out->state = RG_PLAN_FAILED;
         bool never = h->out->at.refused > 0;
-        if (++failures == 2 && !never)
+        const bool last = h->fails_at >= h->most;
+        failures++;
+        if (!never && (failures == 2 || (last && failures < 2)))
             RG_TRY(fail_for_ever(h, &never, err));
-        if (never || h->fails_at >= h->most)
+        if (never || last)
             return RG_OK;
         at = h->fails_at + step < h->most ? h->fails_at + step : h->most;
         step *= 2;
@@ -278,10 +280,10 @@ static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg
         }
         if (w->status[i] == RG_ERR_MODEL) { /* the machine lacks a figure or a link for it */
             rg_machine *m = &run->space.machines[run->space.arrangements[c->arrangement].machine];
-            if (m->impossible++ == 0)
-                memcpy(m->reason, w->err[i].text, sizeof m->reason);
+            memcpy(m->lacks, w->err[i].text, sizeof m->lacks);
             o->state = RG_PLAN_FAILED;
             o->simulated = false;
+            o->impossible = true;
         }
         const rg_least_work *work;
         RG_TRY(rg_least_work_of(arena, works, &run->space, c, &run->requests, &work, err));
@@ -379,9 +381,10 @@ static void explain(rg_plan_run *run, int index)
         return;
     }
     if (o->state == RG_PLAN_FAILED) {
-        o->lost = o->unattainable ? lost_by_metric(plan->limits[o->at.worst].metric)
-                  : o->by_power   ? RG_LOST_POWER
-                                  : RG_LOST_DEVICES;
+        o->lost = o->impossible     ? RG_LOST_IMPOSSIBLE
+                  : o->unattainable ? lost_by_metric(plan->limits[o->at.worst].metric)
+                  : o->by_power     ? RG_LOST_POWER
+                                    : RG_LOST_DEVICES;
         o->by = o->simulated ? o->at.excess - 1 : 0;
         return;
     }
@@ -413,7 +416,7 @@ static int by_place(const void *a, const void *b)
 
 static rg_status put_in_order(rg_arena *arena, rg_plan_run *run, rg_err *err)
 {
-    static const int ranks[] = {3, 1, 2, 0};
+    static const int ranks[] = {3, 2, 1, 0}; /* unfit, pruned, failed, found */
     const int count = run->space.candidate_count;
     place *places = RG_NEW(arena, place, count, err);
     if (!places)
@@ -448,7 +451,8 @@ static rg_status look_for_nearest(rg_plan_run *run, const ranked *list, int coun
         bool by_power;
         const rg_candidate *c = &run->space.candidates[i];
         const int64_t most = rg_candidate_most(&run->space, c, &by_power);
-        if (!o->simulated && looked < LAST_LOOK && most >= (c->pools.prefill > 0 ? 2 : 1)) {
+        if (!o->simulated && !o->impossible && looked < LAST_LOOK &&
+            most >= (c->pools.prefill > 0 ? 2 : 1)) {
             looked++;
             if (rg_trial_run(run->workers[0], c, &run->requests, most, &as_it_is, &o->at, err) !=
                 RG_OK)

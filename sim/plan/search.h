@@ -26,9 +26,10 @@ typedef enum rg_lost {
     RG_LOST_TTFT,
     RG_LOST_TPOT,
     RG_LOST_E2E,
-    RG_LOST_PRICE,   /* costs more: dollars, or devices or watts where the goal is those */
-    RG_LOST_DEVICES, /* would need more devices than are allowed */
-    RG_LOST_POWER,   /* would need more watts than are allowed */
+    RG_LOST_PRICE,      /* costs more: dollars, or devices or watts where the goal is those */
+    RG_LOST_DEVICES,    /* would need more devices than are allowed */
+    RG_LOST_POWER,      /* would need more watts than are allowed */
+    RG_LOST_IMPOSSIBLE, /* the machine lacks what it takes: a type, a figure, a link */
 } rg_lost;
 const char *rg_lost_name(rg_lost lost);
 
@@ -40,6 +41,7 @@ typedef struct rg_outcome {
     rg_trial at;       /* found: with that many; else the trial that came nearest */
     rg_trial below;    /* the greatest count below that was tried and failed */
     bool unattainable; /* a request alone on an idle replica breaks the limit already */
+    bool impossible;   /* the machine lacks something; its reason says what */
     bool by_power;     /* the cap that binds is that on power */
     int trials;
     rg_lost lost;
@@ -52,7 +54,7 @@ typedef struct rg_plan_run {
     rg_space space;
     rg_plan_requests requests;
     rg_outcome *outcomes; /* [space.candidate_count] */
-    int *order;           /* candidates as they lie: found by goal, then pruned, failed, unfit */
+    int *order;           /* candidates as they lie: found by goal, then failed, pruned, unfit */
     int winner;           /* -1: none */
     int nearest;          /* without a winner: the candidate that comes nearest; -1: none fits */
     int64_t trials;

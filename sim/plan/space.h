@@ -20,6 +20,7 @@ typedef struct rg_machine {
     double watts;                         /* of one device at TDP with its share of the host */
     int64_t impossible;                   /* arrangements that the model or the node rules out */
     char reason[RG_ERR_TEXT_SIZE];        /* of the first of them */
+    char lacks[RG_ERR_TEXT_SIZE];         /* what no arrangement can do without and it has not */
 } rg_machine;
 
 typedef struct rg_arrangement {
