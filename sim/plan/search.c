@@ -267,6 +267,18 @@ static bool better(const rg_plan_run *run, int a, int b)
     return a < b;
 }
 
+/* The machine lacks a figure or a link that the candidate needs. */
+static void cannot_be(rg_plan_run *run, int candidate, const rg_err *why)
+{
+    rg_outcome *o = &run->outcomes[candidate];
+    const rg_candidate *c = &run->space.candidates[candidate];
+    rg_machine *m = &run->space.machines[run->space.arrangements[c->arrangement].machine];
+    memcpy(m->lacks, why->text, sizeof m->lacks);
+    o->state = RG_PLAN_FAILED;
+    o->simulated = false;
+    o->impossible = true;
+}
+
 static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg_err *err)
 {
     rg_plan_run *run = w->run;
@@ -278,13 +290,8 @@ static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg
                 *err = w->err[i];
             return w->status[i];
         }
-        if (w->status[i] == RG_ERR_MODEL) { /* the machine lacks a figure or a link for it */
-            rg_machine *m = &run->space.machines[run->space.arrangements[c->arrangement].machine];
-            memcpy(m->lacks, w->err[i].text, sizeof m->lacks);
-            o->state = RG_PLAN_FAILED;
-            o->simulated = false;
-            o->impossible = true;
-        }
+        if (w->status[i] == RG_ERR_MODEL)
+            cannot_be(run, w->items[i], &w->err[i]);
         const rg_least_work *work;
         RG_TRY(rg_least_work_of(arena, works, &run->space, c, &run->requests, &work, err));
         bool broken = false;
@@ -521,7 +528,18 @@ static rg_status best_ruled_out(rg_plan_run *run, int machine, int *out, rg_err 
         int64_t replicas;
         const rg_candidate *c = &run->space.candidates[i];
         looked++;
-        RG_TRY(rg_trial_guess(run->workers[0], c, &run->requests, &replicas, err));
+        rg_err why = {0};
+        const rg_status status =
+            rg_trial_guess(run->workers[0], c, &run->requests, &replicas, &why);
+        if (status == RG_ERR_MODEL) {
+            cannot_be(run, i, &why);
+            continue;
+        }
+        if (status != RG_OK) {
+            if (err)
+                *err = why;
+            return status;
+        }
         if (replicas < run->outcomes[i].replicas)
             replicas = run->outcomes[i].replicas;
         if (rg_candidate_goal(c, replicas) < least) {

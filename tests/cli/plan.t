@@ -41,6 +41,11 @@ $ ridge plan llama-3.1-70b --hw l4 --rate 1/s --tp 1 --pp 1 -q >/dev/null
 ridge: nothing keeps the limits; no candidate fits in memory
 [1]
 
+# A device that lacks a type is left out with its reason; it does not end the search.
+$ ridge plan llama-3.1-8b --hw v100-sxm2,l4 --weight-type fp8 --kv-type fp8 --rate 1/s --goal devices --isl 200 --osl 20 --limit 100 | grep -e 'v100-sxm2 .*tp1 ' -e 'replica of' -m 2
+1 x l4: 1 replica of tp1[...]
+[...] v100-sxm2 [...] has no matrix rate for 'fp8'[...]
+
 # Mistakes are named with their place and what would do.
 $ printf 'kind: plan\nmodel: llama-3.1-8b\nrate: 20/s\nttfft: p95:1s\n' >bad.yaml; ridge plan bad.yaml
 ridge: bad.yaml:4:1: unknown key 'ttfft'; did you mean 'ttft'?
