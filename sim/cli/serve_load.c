@@ -76,7 +76,7 @@ static void point(rg_table *t, FILE *data, double factor, rg_serve_result *r)
 rg_status rg_serve_job_load(rg_serve_job *job, rg_err *err)
 {
     rg_pos pos;
-    double factors[MAX_POINTS];
+    double factors[MAX_POINTS], least = 0, most = 0, fastest = 0, slowest = 0;
     int count;
     RG_TRY(read_factors(job, rg_setting(&job->settings, "load", &pos), factors, &count, err));
     const char *path = rg_setting(&job->settings, "plot-load", &pos);
@@ -102,6 +102,20 @@ rg_status rg_serve_job_load(rg_serve_job *job, rg_err *err)
             return rg_fail(err, RG_ERR_NO, RG_NOWHERE, "no request was served at load %g",
                            factors[i]);
         point(table, data, factors[i], &result);
+        const double each = rg_sample_summarise(&result.tpot_excl_first).p50;
+        if (i == 0 || factors[i] < least) {
+            least = factors[i];
+            fastest = each;
+        }
+        if (i == 0 || factors[i] > most) {
+            most = factors[i];
+            slowest = each;
+        }
     }
+    if (most > least && slowest <= fastest * (1.0 + 1e-9))
+        rg_report_assume(job->report,
+                         "the time of a token at load %g is no longer than at %g: these loads say "
+                         "nothing about speed per user against throughput",
+                         most, least);
     return plot ? rg_plot_write(plot, err) : RG_OK;
 }

@@ -90,7 +90,11 @@ static rg_status choose_formats(const rg_args *args, const rg_model *model, rg_r
 static void say_expanded(const rg_accel *accel, rg_formats *f, rg_report *report)
 {
     const rg_format *const all[] = {&f->weight, &f->expert, &f->mixer};
+    const rg_dtype asked = f->act;
     const unsigned changed = rg_formats_expand(accel, f);
+    if (changed & 1u << 3)
+        rg_report_assume(report, "%s has no %s products: what is in it runs in %s", accel->name,
+                         rg_dtype_name(asked), rg_dtype_name(f->act));
     for (unsigned i = 0; i < 3; i++)
         if (changed & 1u << i)
             rg_report_assume(report, "%s has no %s products: weights in %s are expanded to %s",

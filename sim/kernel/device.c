@@ -240,11 +240,18 @@ const char *rg_kernel_device_note(const rg_kernel_device *device)
 
 rg_status rg_kernel_peak(const rg_kernel_device *device, rg_dtype type, double *out, rg_err *err)
 {
-    if (!(device->peak[type] > 0.0))
+    if (!(device->peak[type] > 0.0)) {
+        char has[256] = "";
+        for (int t = 0; t < RG_DTYPE_COUNT; t++)
+            if (device->peak[t] > 0.0) {
+                strncat(has, has[0] ? ", " : "", sizeof has - strlen(has) - 1);
+                strncat(has, rg_dtype_name((rg_dtype)t), sizeof has - strlen(has) - 1);
+            }
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "%s has no matrix rate for '%s'; choose a type that it multiplies, or a "
-                       "weight-only format",
-                       device->name, rg_dtype_name(type));
+                       "%s has no matrix rate for '%s'; it multiplies %s, and weight-only formats "
+                       "in one of these",
+                       device->name, rg_dtype_name(type), has[0] ? has : "nothing that is known");
+    }
     *out = device->peak[type];
     return RG_OK;
 }

@@ -1,6 +1,7 @@
 /* step/engine.c: constants of serving engines from their YAML files. */
 // SPDX-License-Identifier: Apache-2.0
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/doc.h"
@@ -174,10 +175,32 @@ void rg_engine_without_host(rg_engine *engine)
     engine->graph_kernel_s = 0.0;
 }
 
+/** The other 16-bit type in place of one that the device does not multiply (V100 and T4: bf16).
+ * Bytes stay as they are. */
+static bool swap_half(const rg_accel *accel, rg_formats *formats)
+{
+    const rg_dtype old = formats->act, other = old == RG_BF16 ? RG_FP16 : RG_BF16;
+    if ((old != RG_BF16 && old != RG_FP16) || rg_accel_peak(accel, old) ||
+        !rg_accel_peak(accel, other))
+        return false;
+    rg_format *const all[] = {&formats->weight, &formats->expert, &formats->mixer, &formats->head,
+                              &formats->kv};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i]->math == old)
+            all[i]->math = other;
+        if (strcmp(all[i]->name, rg_dtype_name(old)) == 0)
+            snprintf(all[i]->name, sizeof all[i]->name, "%s", rg_dtype_name(other));
+    }
+    formats->act = other;
+    if (formats->math == old)
+        formats->math = other;
+    return true;
+}
+
 unsigned rg_formats_expand(const rg_accel *accel, rg_formats *formats)
 {
     rg_format *const all[] = {&formats->weight, &formats->expert, &formats->mixer};
-    unsigned changed = 0;
+    unsigned changed = swap_half(accel, formats) ? 1u << 3 : 0;
     for (unsigned i = 0; i < 3; i++) {
         rg_format *one = all[i];
         if (!one->name[0] || one->weight_only || rg_dtype_bits(one->math) >= 16 ||

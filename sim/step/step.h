@@ -149,7 +149,8 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
 rg_engine rg_engine_ideal(void);
 
 /** Weights of a type that the device does not multiply are expanded to the activations' type before
- * the product. Returns which were changed: bit 0 linear layers, 1 experts, 2 attention. */
+ * the product, and where it lacks one 16-bit type all that is in it is run in the other. Returns
+ * which were changed: bit 0 linear layers, 1 experts, 2 attention, 3 the 16-bit type. */
 unsigned rg_formats_expand(const rg_accel *accel, rg_formats *formats);
 
 /** Take the engine's own time out: only kernels and links remain. */

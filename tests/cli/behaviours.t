@@ -71,9 +71,16 @@ $ ridge estimate --hw h200-sxm --model llama-3.1-8b --ideal -f json | grep -oE '
 "tpot_excl_first_s"
 "tpot_incl_first_s"
 
-# What a device cannot multiply is refused before any work, with what it has.
-$ ridge estimate --hw v100-sxm2 --model deepseek-v3 --weight-type fp8
-ridge: v100-sxm2 has no matrix rate for 'bf16'; [...]
+# A device without bf16 runs it in fp16 and says so; what nothing can stand in for is refused, with what it has.
+$ for h in t4 v100-sxm2; do ridge estimate --hw $h --model llama-3.2-1b | grep -E '^weights|products'; done
+weights fp16, KV fp16 (ideal); batch 1, 2048 tokens of context and 256 of output each
+  - t4 has no bf16 products: what is in it runs in fp16
+weights fp16, KV fp16 (ideal); batch 1, 2048 tokens of context and 256 of output each
+  - v100-sxm2 has no bf16 products: what is in it runs in fp16
+$ ridge plan llama-3.2-1b --gpu t4 -q | grep -o 'in fp16 .* is the least'
+in fp16 (2.47 GB of weights, as stored): 1 x t4 (tp1) is the least
+$ ridge estimate --hw v100-sxm2 --model llama-3.2-1b --act-type int8
+ridge: v100-sxm2 has no matrix rate for 'int8'; it multiplies fp16, and weight-only formats in one of these
 [2]
 
 # Policies of engines are files with the versions that they hold for.
@@ -99,6 +106,10 @@ $ ridge estimate --hw h200-sxm --model llama-3.1-8b --ideal -f json | grep -oE '
 "total_tokens_per_s"
 $ for b in 1 4 16 64 128; do ridge estimate --hw h200-sxm --model llama-3.1-8b --batch $b -f json | awk '/"tpot_excl_first_s"/ { print $2 + 0 }'; done | sort -gc && echo slower
 slower
+
+# Loads at which each user is as fast as without load make a vertical line of a frontier; that is said.
+$ ridge serve --step-time 20ms --arrivals poisson:4/s --prompt 500 --answer 100 --limit 200 --kv-blocks 4000 --load 0.5,1 -q | grep 'no longer'
+  - the time of a token at load 1 is no longer than at 0.5: these loads say nothing about speed per user against throughput
 
 # Axes are the machine's: two figures of one machine can be laid over each other; a point outside is named.
 $ printf 'name,flops,bytes,time_us\nfar,1e3,1e15,1\n' >far.csv; printf 'name,flops,bytes,time_us\nnear,1e12,1e9,2000\n' >near.csv
