@@ -493,6 +493,10 @@ static void assumptions(rg_report *report, const rg_plan_run *run)
     if (run->requests.over_long > 0)
         rg_report_assume(report, "%lld requests are longer than the model takes and left out",
                          (long long)run->requests.over_long);
+    if (run->space.candidate_count > RG_PLAN_FEW && !plan->exhaustive)
+        rg_report_assume(report,
+                         "of so many combinations the dearer ones were given up when the most "
+                         "replicas that could still win failed: fewer are taken to fail too");
     if (run->premise_broken)
         rg_report_assume(report, "a simulated step was faster than its roofline: the bound was not "
                                  "relied on, all candidates were simulated");

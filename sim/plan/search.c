@@ -199,6 +199,11 @@ static rg_status settle(hunt *h, rg_err *err)
     }
     RG_TRY(rg_trial_guess(h->worker, h->candidate, &h->run->requests, &start, err));
     start = start < least ? least : start > h->most ? h->most : start;
+    if (h->run->space.candidate_count > RG_PLAN_FEW) { /* see search.h */
+        const double can_win = floor(h->best / h->candidate->goal_each);
+        if (can_win < (double)start)
+            start = can_win < (double)least ? least : (int64_t)can_win;
+    }
     RG_TRY(go_up(h, start, err));
     if (h->works_at > 0)
         RG_TRY(go_down(h, err));

@@ -5,6 +5,11 @@
  * lies between one that fails and one that does. A candidate is given up when the least count that
  * is still possible costs more than the best so far, which changes no answer: its own search would
  * end no lower. Exhaustive search gives up none and must find the same winner.
+ *
+ * Among more than RG_PLAN_FEW combinations a candidate that averages make out to be dearer than the
+ * best is first tried with the most replicas that could still win, and given up when they fail.
+ * That takes for granted that fewer replicas do not keep limits that more of them break; the report
+ * says so.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_PLAN_SEARCH_H
@@ -12,6 +17,8 @@
 
 #include "plan/bound.h"
 #include "plan/trial.h"
+
+enum { RG_PLAN_FEW = 256 };
 
 typedef enum rg_plan_state {
     RG_PLAN_UNFIT,  /* weights and one block of cache do not fit */
