@@ -219,7 +219,7 @@ const rg_command rg_cmd_plan = {
         "\n"
         "Without traffic, 'ridge plan MODEL --gpu NAME' says whether the model fits, on how many\n"
         "devices by weight type, how fast it is for one user, how many it holds at once, and how\n"
-        "fast it is for them together.\n",
+        "fast it is for them together.",
     .examples = "  ridge plan llama-3.1-70b --gpu rtx-4090\n"
                 "  ridge plan llama-3.1-70b --rate 20/s --isl 2000 --osl 300 --ttft p95:1s \\\n"
                 "      --tpot p95:40ms --hw h100-sxm,h200-sxm,l40s\n"

@@ -201,7 +201,7 @@ const rg_command rg_cmd_serve = {
         "\n"
         "--measured replays the arrivals and lengths of a real run and prints how far off the\n"
         "simulation is; --fit-engine fits the constants of engine and host on it first and writes\n"
-        "them as a scenario for other runs.\n",
+        "them as a scenario for other runs.",
     .examples = "  ridge serve --model llama-3.1-8b --hw h100-sxm --arrivals poisson:8/s \\\n"
                 "      --prompt lognormal:800,cv=1 --answer lognormal:200,cv=0.8 --limit 2000\n"
                 "  ridge serve --model llama-3.1-70b --hw hgx-h100 --tp 4 --trace azure.csv\n"

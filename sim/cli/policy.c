@@ -108,12 +108,33 @@ static rg_status prepare_draft(rg_arena *arena, const rg_args *args, const rg_se
                            &spec->draft, err);
 }
 
+/* Options that only some ways of speculating read; given to another they would change nothing. */
+static rg_status no_idle_option(const rg_args *args, rg_spec_kind kind, rg_err *err)
+{
+    static const char *const names[] = {"drafts", "acceptance", "tree"};
+    for (int i = 0; i < 3; i++)
+        if (kind == RG_SPEC_NONE && rg_arg_given(args, names[i]))
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "--%s '%s' changes nothing without --speculate HOW", names[i],
+                           rg_arg_text(args, names[i]));
+    if (kind != RG_SPEC_DRAFT_MODEL && rg_arg_given(args, "draft-model"))
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "--draft-model '%s' changes nothing without --speculate draft_model",
+                       rg_arg_text(args, "draft-model"));
+    if (kind != RG_SPEC_SELF && rg_arg_given(args, "exit-layer"))
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "--exit-layer '%s' changes nothing without --speculate self",
+                       rg_arg_text(args, "exit-layer"));
+    return RG_OK;
+}
+
 static rg_status read_spec(rg_arena *arena, const rg_args *args, rg_spec *spec, rg_err *err)
 {
     double *list;
     int count;
     *spec = (rg_spec){0};
     RG_TRY(rg_spec_kind_parse(rg_arg_text(args, "speculate"), &spec->kind, err));
+    RG_TRY(no_idle_option(args, spec->kind, err));
     RG_TRY(rg_arg_int(args, "drafts", 1, RG_SPEC_MOST_DEPTH, &spec->depth, err));
     RG_TRY(read_list(arena, args, "acceptance", RG_SPEC_MOST_DEPTH, &list, &count, err));
     spec->acceptance = count > 0 ? list[0] : 0;
@@ -206,6 +227,8 @@ rg_status rg_policy_report(rg_arena *arena, const rg_args *args, const rg_setup 
     }
     if (rg_arg_given(args, "speculate"))
         RG_TRY(report_speculation(arena, args, setup, step, batch, context_tokens, report, err));
+    else
+        RG_TRY(no_idle_option(args, RG_SPEC_NONE, err));
     if (rg_arg_given(args, "offload-weights") || rg_arg_given(args, "offload-kv"))
         RG_TRY(report_offload(args, step, batch, context_tokens, report, err));
     if (rg_arg_flag(args, "no-cache")) {

@@ -16,11 +16,17 @@ $ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate medusa -
 $ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate draft_model
 ridge: --speculate draft_model needs --draft-model NAME
 [2]
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --acceptance 0.9
+ridge: --acceptance '0.9' changes nothing without --speculate HOW
+[2]
+$ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate mtp --draft-model llama-3.2-1b
+ridge: --draft-model 'llama-3.2-1b' changes nothing without --speculate draft_model
+[2]
 $ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate eagel
 ridge: speculation 'eagel' is not known, nearest is eagle; none, draft_model, self, medusa, eagle or mtp would do
 [2]
 $ ridge estimate --hw hgx-h100 --model llama-3.1-70b --tp 8 --speculate mtp --acceptance 1.2
-ridge: acceptance 1.2 is not within 0 to 1
+ridge: acceptance '1.2' is not within 0 to 1
 [2]
 
 # Weights in host memory come at the host link's rate.

@@ -44,6 +44,9 @@ $ ridge list engines -o /dev/full
 ridge: /dev/full: cannot be written: No space left on device
 [2]
 
+# No help text leaves two empty lines in a row.
+$ for c in estimate roofline train coll noc serve sweep plan fit guard validate check import list show; do ridge $c --help | cat -s | diff -q - <(ridge $c --help) >/dev/null || echo "$c"; done
+
 $ ridge help extra words
 ridge: unexpected 'words'; options begin with '--', see 'ridge help --help'
 [2]
