@@ -64,6 +64,41 @@ static void a_changed_device_keeps_its_node(void **state)
     rg_arena_free(arena);
 }
 
+/* H100 SXM: 66.9 TFLOP/s of fp32 at 1.98 GHz follow the clock; 989.4 of bf16 are quoted at 1.83
+ * GHz, so that 1.9 GHz leaves them and 0.915 GHz halves them. A peak changed by name stays as
+ * given. */
+static void peaks_follow_the_clock(void **state)
+{
+    static const struct {
+        const char *clock;
+        double bf16, fp32;
+    } rows[] = {{"1.98 GHz", 1, 1},
+                {"1.9 GHz", 1, 1.9 / 1.98},
+                {"0.915 GHz", 0.5, 0.915 / 1.98},
+                {"x2", 2, 2}};
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    const rg_accel *spec = load(arena, "h100-sxm")->accel;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rg_err err = {0};
+        rg_cluster *cluster;
+        const rg_override items[] = {{"hw.clocks.boost", rows[i].clock},
+                                     {"hw.peaks.matrix.fp8_fp32.rate", "1 PFLOP/s"}};
+        const rg_changes changes = {items, 2};
+        assert_ok(rg_cluster_load_changed(arena, "h100-sxm", &changes, &cluster, &err));
+        assert_int_equal(cluster->accel->peak_count, spec->peak_count);
+        assert_close(rg_accel_peak(cluster->accel, RG_BF16)->rate.value /
+                         rg_accel_peak(spec, RG_BF16)->rate.value,
+                     rows[i].bf16, 1e-12);
+        assert_close(rg_accel_peak(cluster->accel, RG_FP8)->rate.value, 1e15, 1e-12);
+        for (int p = 0; p < spec->peak_count; p++)
+            if (strcmp(spec->peaks[p].name, "fp32_fp32") == 0)
+                assert_close(cluster->accel->peaks[p].rate.value / spec->peaks[p].rate.value,
+                             rows[i].fp32, 1e-12);
+    }
+    rg_arena_free(arena);
+}
+
 /* GB200 NVL72: 18 trays of 4, one NVLink domain of 72; 130 TB/s over it in both directions. */
 static void nvl72_is_one_domain_of_72(void **state)
 {
@@ -157,6 +192,7 @@ int main(void)
         cmocka_unit_test(every_node_loads_and_agrees_with_its_device),
         cmocka_unit_test(a_bare_device_stands_for_its_usual_node),
         cmocka_unit_test(a_changed_device_keeps_its_node),
+        cmocka_unit_test(peaks_follow_the_clock),
         cmocka_unit_test(nvl72_is_one_domain_of_72),
         cmocka_unit_test(a_tpu_slice_is_a_torus),
         cmocka_unit_test(an_unknown_name_is_sought_among_nodes_and_devices),
