@@ -105,6 +105,10 @@ void rg_plan_report_fits(rg_report *report, const rg_plan *plan, const rg_space 
     rg_report_assume(report, "queueing is left out; --rate, --users or --trace take it in");
     rg_report_assume(report, "engine constants of '%s'", s->engines[0].name);
     for (int i = 0; i < s->machine_count; i++) {
+        const rg_accel *accel = s->machines[i].cluster->accel;
+        if (!rg_accel_peak(accel, RG_BF16) && rg_accel_peak(accel, RG_FP16))
+            rg_report_assume(report, "%s has no bf16 products: fp16 in its place",
+                             s->machines[i].name);
         if (s->machines[i].lacks[0])
             rg_report_line(report, "%s cannot run it: %s.", s->machines[i].name,
                            s->machines[i].lacks);

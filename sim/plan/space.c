@@ -252,25 +252,6 @@ static rg_status list_splits(rg_arena *arena, rg_space *s, const rg_arrangement 
     return RG_OK;
 }
 
-/* Devices before bf16 run such checkpoints in fp16, as engines do when told to (--dtype half). */
-static rg_status in_half(const rg_accel *accel, rg_formats *f, rg_err *err)
-{
-    rg_format half;
-    if (rg_accel_peak(accel, RG_BF16) || !rg_accel_peak(accel, RG_FP16))
-        return RG_OK;
-    RG_TRY(rg_format_parse("fp16", RG_NOWHERE, &half, err));
-    rg_format *const all[] = {&f->weight, &f->expert, &f->mixer, &f->head, &f->kv};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (strcmp(all[i]->name, "bf16") == 0)
-            *all[i] = half;
-        else if (all[i]->math == RG_BF16)
-            all[i]->math = RG_FP16;
-    }
-    f->act = f->act == RG_BF16 ? RG_FP16 : f->act;
-    f->math = f->math == RG_BF16 ? RG_FP16 : f->math;
-    return RG_OK;
-}
-
 static rg_status list_arrangements(rg_arena *arena, rg_space *s, rg_err *err)
 {
     const rg_plan *plan = s->plan;
@@ -285,7 +266,6 @@ static rg_status list_arrangements(rg_arena *arena, rg_space *s, rg_err *err)
                 RG_TRY(rg_formats_choose(s->model, base.weight_type, base.kv_type, "bf16",
                                          &base.formats, err));
                 base.formats.fused_attention = true;
-                RG_TRY(in_half(s->machines[m].cluster->accel, &base.formats, err));
                 base.expanded = rg_formats_expand(s->machines[m].cluster->accel, &base.formats);
                 RG_TRY(list_splits(arena, s, &base, err));
             }
