@@ -345,6 +345,13 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     rg_kernel_device *device;
     RG_TRY(rg_kernel_prepare(arena, s->accel, &s->kernel, &device, err));
     rg_report_assume(e->report, "%s", rg_kernel_device_note(device));
+    if (s->model->max_positions > 0 &&
+        e->load.context_tokens + e->load.output_tokens > s->model->max_positions)
+        rg_report_assume(e->report,
+                         "%lld tokens are more than the %lld that the model takes; engines refuse "
+                         "that unless told otherwise",
+                         (long long)(e->load.context_tokens + e->load.output_tokens),
+                         (long long)s->model->max_positions);
     report_heading(e);
     report_fit(e);
     report_speed(e);

@@ -58,3 +58,10 @@ rises
 # Same input, same bytes.
 $ ridge estimate --hw hgx-h200 --model deepseek-v3 --tp 8 -f json -o a.json; ridge estimate --hw hgx-h200 --model deepseek-v3 --tp 8 -f json -o b.json; cmp a.json b.json && echo same
 same
+
+# What the model was not made for is said.
+$ ridge estimate --hw h200-sxm --model gpt2 --context 1024 --output-tokens 1 | grep 'than the'
+  - 1025 tokens are more than the 1024 that the model takes; engines refuse that unless told otherwise
+$ ridge estimate --hw h200-sxm --model gpt2 --context 1023 --output-tokens 1 | grep -c 'than the'
+0
+[1]
