@@ -138,10 +138,17 @@ static rg_status simulate(rg_serve_job *job, rg_serve_files *files, const rg_obs
     }
     if (job->step_err.status != RG_OK)
         return rg_fail(err, job->step_err.status, job->step_err.pos, "%s", job->step_err.text);
-    if (result.finished == 0)
+    if (result.finished == 0) {
+        const int64_t over = job->stream ? rg_requests_facts(job->stream)->overlong : 0;
+        if (over > 0)
+            return rg_fail(err, RG_ERR_NO, RG_NOWHERE,
+                           "no request was served: %lld are longer than the '%lld' tokens that a "
+                           "request may have",
+                           (long long)over, (long long)job->deployment.rules.max_model_tokens);
         return rg_fail(err, RG_ERR_NO, RG_NOWHERE,
                        "no request was served: %lld came, %lld are larger than the KV memory",
                        (long long)result.requests, (long long)result.refused);
+    }
     RG_TRY(rg_serve_files_close(files, err));
     rg_serve_report(job, &result);
     return RG_OK;

@@ -114,3 +114,8 @@ $ ridge serve --step-time 20ms --kv-blocks 20000 --trace $SHARED/serving/traces/
   "output_tokens": 84937,
   "prompt_tokens": 6017797,
   "trace_format": "azure",
+
+# Requests that are all too long: said why, and how many.
+$ ridge serve --hw h100-sxm --model llama-3.1-8b --arrivals poisson:4/s --limit 20 --max-model-len 100 --prompt 500 --answer 10
+ridge: no request was served: 20 are longer than the '100' tokens that a request may have
+[1]
