@@ -60,7 +60,8 @@ rg_status rg_spec_expected_tokens(const rg_spec *spec, double *out, rg_err *err)
     for (int64_t i = 0; i < spec->depth; i++) {
         const double a = spec->list_count > 0 ? spec->list[i] : spec->acceptance;
         if (!(a >= 0 && a <= 1))
-            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "acceptance '%g' is not within 0 to 1", a);
+            return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "acceptance '%g' is not within 0 to 1",
+                           a);
         const double w = (double)width_at(spec, i);
         all *= spec->list_count > 0 || w == 1 ? a : 1 - pow(1 - a, w);
         *out += all;
