@@ -129,7 +129,7 @@ static rg_status load_model(rg_serve_job *job, rg_err *err)
                              rg_setting(&job->settings, "kv-type", &pos), NULL, &job->formats,
                              err));
     if (job->cluster)
-        rg_formats_expand(job->cluster->accel, &job->formats);
+        rg_setup_expand(job->cluster->accel, &job->formats, job->report);
     return RG_OK;
 }
 

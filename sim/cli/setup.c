@@ -87,7 +87,7 @@ static rg_status choose_formats(const rg_args *args, const rg_model *model, rg_r
     return RG_OK;
 }
 
-static void say_expanded(const rg_accel *accel, rg_formats *f, rg_report *report)
+void rg_setup_expand(const rg_accel *accel, rg_formats *f, rg_report *report)
 {
     const rg_format *const all[] = {&f->weight, &f->expert, &f->mixer};
     const rg_dtype asked = f->act;
@@ -120,7 +120,7 @@ rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report
     f->page_tokens = 16;
     RG_TRY(rg_kv_layout_parse(rg_arg_text(args, "kv-layout"), &f->kv_layout, err));
     rg_report_setting(report, "kv_layout", rg_kv_layout_name(f->kv_layout));
-    say_expanded(out->accel, f, report);
+    rg_setup_expand(out->accel, f, report);
     RG_TRY(rg_arg_real(args, "moe-skew", 0.0, 4.0, &f->moe_skew, err));
     return RG_OK;
 }

@@ -89,6 +89,8 @@ rg_status rg_setup_changes(rg_arena *arena, const rg_args *args, rg_report *repo
 /** Machine alone: --hw. */
 rg_status rg_setup_machine(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                            rg_err *err);
+/** rg_formats_expand, with what it changed among the report's assumptions. */
+void rg_setup_expand(const rg_accel *accel, rg_formats *f, rg_report *report);
 /** Model and formats: --model, --weight-type ... */
 rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                          rg_err *err);

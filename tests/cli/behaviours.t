@@ -77,6 +77,8 @@ weights fp16, KV fp16 (ideal); batch 1, 2048 tokens of context and 256 of output
   - t4 has no bf16 products: what is in it runs in fp16
 weights fp16, KV fp16 (ideal); batch 1, 2048 tokens of context and 256 of output each
   - v100-sxm2 has no bf16 products: what is in it runs in fp16
+$ ridge serve --hw t4 --model llama-3.2-1b --limit 10 --arrivals poisson:1/s --prompt 100 --answer 20 -q | grep products
+  - t4 has no bf16 products: what is in it runs in fp16
 $ ridge plan llama-3.2-1b --gpu t4 -q | grep -oE 'in fp16 .* is the least|t4 has no bf16.*'
 in fp16 (2.47 GB of weights, as stored): 1 x t4 (tp1) is the least
 t4 has no bf16 products: fp16 in its place
