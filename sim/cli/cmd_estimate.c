@@ -140,6 +140,14 @@ static void report_memory(const estimate *e)
     rg_quantity_format(m->capacity.v, RG_DIM_BYTES, 4, capacity, sizeof capacity);
     snprintf(line, sizeof line, "%s of %s: weights %s, KV %s, state %s, activations %s, reserve %s",
              parts[5], capacity, parts[0], parts[1], parts[2], parts[3], parts[4]);
+    const rg_memory_level *memory = rg_accel_memory(e->setup.accel);
+    if (memory->usable.known && fabs(memory->usable.value / memory->capacity.value - 1.0) > 0.01) {
+        char printed[32];
+        rg_quantity_format(memory->capacity.value, RG_DIM_BYTES, 3, printed, sizeof printed);
+        rg_report_assume(e->report,
+                         "device memory is %s as its driver reports it; the data sheet prints %s",
+                         capacity, printed);
+    }
     rg_report_text(e->report, "memory_text", "memory of the fullest device", line);
     rg_report_int(e->report, "max_batch", "most sequences of this length that fit",
                   m->max_sequences * e->setup.parallel.dp);

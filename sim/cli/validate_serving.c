@@ -20,7 +20,8 @@ static rg_status errors_of(rg_arena *arena, const rg_serving_table *t, const cha
     size_t n = 0;
     for (size_t i = 0; i < t->count; i++) {
         const rg_serving_run *r = &t->runs[i];
-        if (r->skip != RG_SERVING_COMPARED || (model && strcmp(model, r->model) != 0))
+        if (r->skip != RG_SERVING_COMPARED ||
+            (model && (!r->model || strcmp(model, r->model) != 0)))
             continue;
         predicted[n] = first_token ? r->predicted_ttft_s : r->predicted_tpot_s;
         measured[n++] = first_token ? r->ttft_s : r->tpot_s;

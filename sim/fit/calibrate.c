@@ -281,7 +281,7 @@ static rg_status fit_group(rg_arena *arena, fitting *f, const rg_measured_row **
     problem.rows = f->count;
     rg_lsq_result result;
     RG_TRY(rg_lsq_fit(arena, &problem, &result, err));
-    double best[RG_LSQ_MAX_PARAMETERS];
+    double best[RG_LSQ_MAX_PARAMETERS] = {0};
     for (int j = 0; j < free; j++) {
         rg_lsq_estimate e = result.estimate[j];
         const bool loose = e.note == RG_LSQ_UNIDENTIFIED || e.note == RG_LSQ_ENTANGLED;

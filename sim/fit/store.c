@@ -152,18 +152,11 @@ static rg_status group_text(rg_arena *arena, const rg_calibration *c,
 static rg_status splice(rg_arena *arena, const char *text, const char *from, const char *to,
                         const char *middle, char **out, rg_err *err)
 {
-    const size_t head = (size_t)(from - text), body = strlen(middle), tail = strlen(to);
-    char *result = rg_arena_alloc(arena, head + body + tail + 2, 1, err);
-    if (!result)
-        return RG_ERR_LIMIT;
-    memcpy(result, text, head);
-    size_t at = head;
-    if (at > 0 && result[at - 1] != '\n')
-        result[at++] = '\n';
-    memcpy(result + at, middle, body);
-    memcpy(result + at + body, to, tail); /* the arena zeroed what follows */
-    *out = result;
-    return RG_OK;
+    const int head = (int)(from - text); /* a hardware file, far below 2 GiB */
+    const bool whole_line = head == 0 || text[head - 1] == '\n';
+    *out =
+        rg_arena_printf(arena, err, "%.*s%s%s%s", head, text, whole_line ? "" : "\n", middle, to);
+    return *out ? RG_OK : RG_ERR_LIMIT;
 }
 
 rg_status rg_fit_store_text(rg_arena *arena, const char *text, const rg_calibration *calibrations,
