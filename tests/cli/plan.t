@@ -74,3 +74,7 @@ ridge: on what? --gpu NAME asks whether it fits; --rate, --users or --trace ask 
 $ ridge plan llama-3.1-70b --hw a100-pcie-80gb --tp 2 --pp 1 --users 1 --limit 50 --isl 200 --osl 50 --tpot mean:33.3ms -q >/dev/null
 ridge: nothing keeps the limits; the nearest is 2 x a100-pcie-80gb: 1 replica of tp2, weights bf16, KV bf16 with mean tpot [...] ms instead of 33.3 ms, even for one request alone
 [1]
+
+# What the winner carries is never less than what was asked of it.
+$ ridge plan --model llama-3.1-8b --hw h100-sxm --rate 20/s --isl 500 --osl 100 --ttft p95:1s --tpot p95:30ms -f json | awk -F'[:,]' '/"saturation_requests_per_s"/ { print ($2 >= 20 ? "at least 20" : "less: " $2) }'
+at least 20
