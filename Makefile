@@ -9,11 +9,15 @@ DESTDIR  ?=
 SANITIZE ?=
 SECONDS  ?= 30
 CUDA     ?= auto
+JOBS     ?= $(shell nproc 2>/dev/null || echo 1)
 VERSION  := $(shell cat VERSION)
 
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 say = @$(if $(filter 1,$(V)),:,printf '  %-5s %s\n' $(1) $(2))
+
+# demo and check build in parallel, unless the user has said how many jobs there may be.
+in_parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
 B := build$(if $(SANITIZE),/san)
 SHELL := /bin/bash
@@ -92,7 +96,7 @@ deps: ## install the packages that build and tests need (Debian, as root)
 .PHONY: demo
 demo: ## install what is missing, build, run the main job, leave a report in build/demo
 	@tests/deps.sh
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(in_parallel) all
 	@examples/demo.sh $(B)
 
 .PHONY: tests
@@ -101,7 +105,7 @@ tests: all $(UNIT) $(FUZZ) ## build all tests
 .PHONY: check
 check: ## install what tests need, build and run all tests
 	@tests/deps.sh
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory $(in_parallel) tests
 	@tests/run.sh $(B)
 
 .PHONY: lint
