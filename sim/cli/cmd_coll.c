@@ -449,9 +449,10 @@ static void put_answer(job *j)
         rg_quantity_format(best->query.bytes.v, RG_DIM_BYTES, 3, size, sizeof size);
         rg_quantity_format(best->result.time.v, RG_DIM_SECONDS, 3, time, sizeof time);
         rg_quantity_format(best->result.busbw.v, RG_DIM_BYTES_PER_S, 3, bus, sizeof bus);
-        rg_report_line(j->report, "%s of %s over %lld ranks: %s, busbw %s, %s, limited by %s",
-                       rg_coll_op_name(best->query.op), size, (long long)best->query.ranks, time,
-                       bus, rg_coll_algorithm_name(best->result.algorithm),
+        rg_report_line(j->report, "%s of %s over %lld %s: %s, busbw %s, %s, limited by %s",
+                       rg_coll_op_name(best->query.op), size, (long long)best->query.ranks,
+                       best->query.ranks == 1 ? "rank" : "ranks", time, bus,
+                       rg_coll_algorithm_name(best->result.algorithm),
                        rg_coll_limit_name(best->result.limit));
     }
 }

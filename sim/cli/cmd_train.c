@@ -42,8 +42,8 @@ static void put_time(rg_report *report, const rg_train_time *t)
     rg_report_figure(report, "tokens_per_s", "tokens per second", t->tokens_per_s, RG_DIM_NONE);
     rg_report_figure(report, "tokens_per_s_per_device", "  of one device",
                      t->tokens_per_s_per_device, RG_DIM_NONE);
-    rg_report_figure(report, "mfu_ratio", "MFU (model flops)", t->mfu_ratio, RG_DIM_NONE);
-    rg_report_figure(report, "hfu_ratio", "HFU (recomputation too)", t->hfu_ratio, RG_DIM_NONE);
+    rg_report_figure(report, "mfu_ratio", "MFU (model flops)", t->mfu_ratio, RG_DIM_SHARE);
+    rg_report_figure(report, "hfu_ratio", "HFU (recomputation too)", t->hfu_ratio, RG_DIM_SHARE);
     rg_report_figure(report, "model_flops", "model flops of the step", t->model_flops.v,
                      RG_DIM_FLOPS);
     rg_report_int(report, "devices", "devices", t->devices);
@@ -51,7 +51,7 @@ static void put_time(rg_report *report, const rg_train_time *t)
     rg_table *table = rg_report_table(report, "time", "Where the time goes");
     rg_table_column(table, "part", "part", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(table, "time_s", "time", RG_CELL_REAL, RG_DIM_SECONDS, false);
-    rg_table_column(table, "share", "share", RG_CELL_REAL, RG_DIM_NONE, false);
+    rg_table_column(table, "share", "share", RG_CELL_REAL, RG_DIM_SHARE, false);
     const struct {
         const char *name;
         double seconds;
@@ -132,6 +132,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     rg_setup s = {0};
     rg_train train;
     RG_TRY(rg_arg_report(arena, args, 1, &report, err));
+    RG_TRY(rg_setup_changes(arena, args, report, &s, err));
     RG_TRY(rg_setup_machine(arena, args, report, &s, err));
     RG_TRY(rg_setup_model(arena, args, report, &s, err));
     RG_TRY(rg_setup_arrangement(args, report, &s, err));
@@ -155,8 +156,9 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     RG_TRY(rg_train_step(arena, s.cluster, s.model, &s.formats, p, &train, &s.kernel, &t, err));
     char step[32];
     rg_quantity_format(t.total.v, RG_DIM_SECONDS, 3, step, sizeof step);
-    rg_report_line(report, "%s on %lld devices: %s a step, %.0f tokens/s, MFU %.1f %%%s",
-                   s.model->name, (long long)t.devices, step, t.tokens_per_s, 100 * t.mfu_ratio,
+    rg_report_line(report, "%s on %lld %s: %s a step, %.0f tokens/s, MFU %.1f %%%s", s.model->name,
+                   (long long)t.devices, t.devices == 1 ? "device" : "devices", step,
+                   t.tokens_per_s, 100 * t.mfu_ratio,
                    t.fits ? "" : ", but it does not fit into memory");
     put_time(report, &t);
     put_memory(report, &t);
@@ -195,6 +197,7 @@ static const rg_option options[] = {
      false},
     {"overlap", 0, "X", "0.5", "share of gradient traffic that backward compute hides", false},
     RG_SETUP_KERNEL,
+    RG_SETUP_CHANGES,
     {0}};
 
 const rg_command rg_cmd_train = {

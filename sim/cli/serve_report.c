@@ -169,7 +169,7 @@ static void engine(rg_serve_job *job, const rg_serve_result *r)
     rg_report *report = job->report;
     const rg_engine_rules *rules = &job->deployment.rules;
     rg_report_line(report, "%s", "");
-    rg_report_line(report, "Engine");
+    rg_report_heading(report, "Engine");
     rg_report_int(report, "steps", "steps", r->steps);
     rg_report_figure(report, "mean_batch", "mean sequences a step", ratio(r->batch_time, r->busy_s),
                      RG_DIM_NONE);
@@ -185,7 +185,7 @@ static void engine(rg_serve_job *job, const rg_serve_result *r)
     if (r->swapped_blocks > 0)
         rg_report_int(report, "swapped_blocks", "KV blocks swapped out", r->swapped_blocks);
     rg_report_line(report, "%s", "");
-    rg_report_line(report, "KV memory");
+    rg_report_heading(report, "KV memory");
     if (r->kv_blocks > 0) {
         rg_report_int(report, "kv_blocks", "blocks of one replica", r->kv_blocks);
         rg_report_figure(report, "kv_mean_use", "mean share in use",
@@ -228,7 +228,7 @@ static void costs(rg_serve_job *job, const rg_serve_result *r)
     if (!isfinite(r->energy_j) && !isfinite(r->cost_usd))
         return;
     rg_report_line(report, "%s", "");
-    rg_report_line(report, "Energy and cost");
+    rg_report_heading(report, "Energy and cost");
     if (isfinite(r->energy_j)) {
         rg_report_figure(report, "energy_joules", "energy of the devices", r->energy_j,
                          RG_DIM_JOULES);

@@ -197,9 +197,11 @@ static rg_status rg_judge_first(rg_judge *j, int i, const char *apart)
         return rg_say(j, v, RG_INCOMPARABLE,
                       "clocks must be locked (--require-locked) and are '%s'",
                       j->run->clocks[0] ? j->run->clocks : "not recorded");
-    const bool no_time = !v->has_run && e->unusable != NULL && !rg_static_only(e);
+    const bool no_time = !v->has_run && e->unusable != NULL && (e->refused || !rg_static_only(e));
     if (b == NULL && no_time) /* no valid sample is no success */
         return rg_say(j, v, e->left_out ? RG_NEW : RG_INCOMPARABLE, "no time: %s", e->unusable);
+    if (no_time && e->refused && !b->side.usable)
+        return rg_say(j, v, RG_INCOMPARABLE, "no time on either side: %s", e->unusable);
     if (j->base == NULL)
         return rg_say(j, v, RG_SAME, "no rule is broken");
     if (b == NULL)

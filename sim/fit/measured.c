@@ -72,6 +72,7 @@ typedef struct reader {
     rg_measured_kind kind;
     rg_err *err;
     bool *unknown; /* set when a word of the row is one that the models do not know */
+    bool *foreign; /* set when that word is a format of ridge that no measured table has */
 } reader;
 
 static rg_status integer(const reader *in, const char *column, int64_t least, int64_t *out)
@@ -138,6 +139,8 @@ static rg_status number_of(const reader *in, const char *column, const number_ki
                 return RG_OK;
             }
     *in->unknown = true;
+    rg_format format;
+    *in->foreign = rg_format_parse(name, RG_NOWHERE, &format, NULL) == RG_OK;
     return rg_fail(in->err, RG_ERR_INPUT, place(in, column),
                    "%s '%s' is not known; known are bfloat16, float16, fp8, fp8_block, nvfp4, "
                    "int8_wo, int4_wo, sq, w4a16_mxfp4",
@@ -401,14 +404,15 @@ static rg_status load_rows(const reader *in, rg_measured_table *out)
         double time_us;
         RG_TRY(rg_csv_real(in->csv, time_at, &time_us, in->err));
         /* A table may hold types that ridge has no model of, beside others: those rows are counted
-         * as not supported. A table of nothing else is refused below. */
-        *in->unknown = false;
+         * as not supported. A table of nothing but words that mean nothing is refused below. */
+        *in->unknown = *in->foreign = false;
         const rg_status read = read_row(in, row);
         if (read != RG_OK && !*in->unknown)
             return read;
         if (read != RG_OK) {
             *row = (rg_measured_row){.dtype = "unknown", .residency = "any"};
-            first_unknown = unknown_rows++ == 0 && in->err ? *in->err : first_unknown;
+            if (!*in->foreign)
+                first_unknown = unknown_rows++ == 0 && in->err ? *in->err : first_unknown;
         }
         if (!row->collective)
             row->size_class = rg_kernel_size_class(&row->op);
@@ -442,8 +446,9 @@ rg_status rg_measured_load(rg_arena *arena, rg_measured_kind kind, const char *p
 {
     *out = (rg_measured_table){.kind = kind};
     out->path = rg_arena_strdup(arena, path, err);
-    bool unknown = false;
-    reader in = {.arena = arena, .kind = kind, .err = err, .unknown = &unknown};
+    bool unknown = false, foreign = false;
+    reader in = {
+        .arena = arena, .kind = kind, .err = err, .unknown = &unknown, .foreign = &foreign};
     RG_TRY(rg_csv_open(arena, path, &in.csv, err));
     out->columns = rg_csv_columns(in.csv);
     out->column = RG_NEW(arena, const char *, out->columns, err);

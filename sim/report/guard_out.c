@@ -214,6 +214,11 @@ rg_status rg_guard_write_markdown(const char *path, const rg_run *run,
         rg_markdown(out, run->device);
     }
     fputs(".\n\n", out);
+    for (int i = 0; i < run->note_count; i++) {
+        fputs("- ", out);
+        rg_markdown(out, run->notes[i]);
+        fputs(".\n", out);
+    }
     for (int i = 0; i < result->warning_count; i++) {
         fputs("- ", out);
         rg_markdown(out, result->warnings[i]);

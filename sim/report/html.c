@@ -42,14 +42,19 @@ static const char *trimmed(const char *text)
     return text ? text + strspn(text, "\n ") : "";
 }
 
+static void write_heading(FILE *out, const char *text)
+{
+    const char *heading = trimmed(text);
+    if (!heading[0])
+        return;
+    fputs("<h2>", out);
+    escape(out, heading);
+    fputs("</h2>\n", out);
+}
+
 static void write_table(FILE *out, const rg_table *table)
 {
-    const char *title = trimmed(table->title);
-    if (title[0]) {
-        fputs("<h2>", out);
-        escape(out, title);
-        fputs("</h2>\n", out);
-    }
+    write_heading(out, table->title);
     fputs("<div class=\"wide\"><table><thead><tr>", out);
     for (int i = 0; i < table->column_count; i++) {
         const rg_column *c = &table->columns[i];
@@ -128,6 +133,9 @@ static void write_items(FILE *out, const rg_report *report)
                 escape(out, trimmed(i->text));
                 fputs("</pre>\n", out);
             }
+            break;
+        case RG_ITEM_HEADING:
+            write_heading(out, i->text);
             break;
         case RG_ITEM_TABLE:
             write_table(out, i->table);

@@ -38,7 +38,13 @@ struct rg_table {
     rg_row *first, *last;
 };
 
-typedef enum rg_item_kind { RG_ITEM_LINE, RG_ITEM_FACT, RG_ITEM_TABLE, RG_ITEM_IMAGE } rg_item_kind;
+typedef enum rg_item_kind {
+    RG_ITEM_LINE,
+    RG_ITEM_HEADING,
+    RG_ITEM_FACT,
+    RG_ITEM_TABLE,
+    RG_ITEM_IMAGE
+} rg_item_kind;
 
 typedef struct rg_item {
     struct rg_item *next;

@@ -120,6 +120,13 @@ void rg_report_line(rg_report *report, const char *format, ...)
         i->text = text;
 }
 
+void rg_report_heading(rg_report *report, const char *text)
+{
+    rg_item *i = add_item(report, RG_ITEM_HEADING);
+    if (i)
+        i->text = keep(report, text);
+}
+
 static void add_fact(rg_report *report, const char *key, const char *label, const char *text,
                      const char *raw)
 {

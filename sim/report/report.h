@@ -31,6 +31,8 @@ void rg_report_assume(rg_report *report, const char *format, ...)
 /** A line of text for people (text form only); empty string for a blank line. */
 void rg_report_line(rg_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/** A heading of what follows: a line of its own in text, an h2 in HTML. */
+void rg_report_heading(rg_report *report, const char *text);
 /** One figure: a line "label   4.8 TB/s" in text; key with SI suffix in JSON and CSV. */
 void rg_report_figure(rg_report *report, const char *key, const char *label, double value,
                       rg_dim dim);

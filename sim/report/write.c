@@ -85,7 +85,7 @@ static void write_text_table(FILE *out, const rg_table *table)
 static void write_text(FILE *out, const rg_report *report)
 {
     for (const rg_item *i = report->first; i; i = i->next) {
-        if (i->kind == RG_ITEM_LINE)
+        if (i->kind == RG_ITEM_LINE || i->kind == RG_ITEM_HEADING)
             fprintf(out, "%s\n", i->text ? i->text : "");
         else if (i->kind == RG_ITEM_TABLE)
             write_text_table(out, i->table);

@@ -292,6 +292,10 @@ rg_status rg_step_expert_balance(rg_arena *arena, rg_step_context *x, rg_err *er
         if (x->model->layers[i].ffn == RG_FFN_MOE)
             experts = x->model->layers[i].experts;
     const rg_parallel *p = &x->parallel;
+    if (experts == 0 && p->expert_load != NULL)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "a load of %lld experts is given, model '%s' has no experts",
+                       (long long)p->expert_load_count, x->model->name);
     if (experts == 0)
         return RG_OK;
     if (p->expert_load != NULL && p->expert_load_count != experts)

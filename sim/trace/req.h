@@ -90,6 +90,8 @@ typedef enum rg_arrivals {
     RG_ARRIVE_CLOSED,  /* so many users, each sends its next request when the last is answered */
 } rg_arrivals;
 
+#define RG_ARRIVALS_MOST_PER_S 1e6 /* of a rate on a command line */
+
 typedef struct rg_arrival_spec {
     rg_arrivals kind;
     double rate_per_s;

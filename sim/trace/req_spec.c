@@ -54,11 +54,18 @@ static const char *named(parts *p, const char *name)
     return NULL;
 }
 
+/* A bare number is per second. Faster arrivals than the most are a slip: their gaps drown in the
+ * rounding of a clock that has run for hours. */
 static rg_status rate(const char *text, double *out, rg_err *err)
 {
-    if (rg_text_to_real(text, out))
-        return RG_OK; /* a bare number is per second */
-    return rg_quantity_parse(text, RG_DIM_PER_SECOND, RG_NOWHERE, "arrival rate", out, err);
+    if (!rg_text_to_real(text, out))
+        RG_TRY(rg_quantity_parse(text, RG_DIM_PER_SECOND, RG_NOWHERE, "arrival rate", out, err));
+    if (*out > RG_ARRIVALS_MOST_PER_S)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "arrival rate '%.40s' is more than the most, 1e6/s; at-once lets all come "
+                       "together",
+                       text);
+    return RG_OK;
 }
 
 static rg_status duration(const char *text, double *out, rg_err *err)

@@ -127,14 +127,30 @@ static rg_status rg_entry_sample(rg_arena *arena, rg_run_entry *e, double cost, 
     return RG_OK;
 }
 
+static const char rg_bad_sample[] = "a sample is not a positive number";
+
 rg_status rg_reader_sample(rg_reader *r, rg_run_entry *entry, double cost, rg_err *err)
 {
     if (!(isfinite(cost) && cost > 0)) {
+        entry->refused = true;
         if (entry->unusable == NULL)
-            entry->unusable = "a sample is not a positive number";
+            entry->unusable = rg_bad_sample;
         return RG_OK;
     }
     return rg_entry_sample(r->arena, entry, cost, 0, err);
+}
+
+rg_status rg_reader_refuse(rg_reader *r, rg_run_entry *entry, const char *what, const char *value,
+                           rg_pos pos, rg_err *err)
+{
+    const char *why = rg_arena_printf(r->arena, err, "%s '%.40s' is no measurement", what, value);
+    if (why == NULL)
+        return RG_ERR_LIMIT;
+    if (!entry->refused)
+        entry->unusable = why;
+    entry->refused = true;
+    return rg_reader_note(r, err, "%.200s:%d: %.80s%s%.80s: %s", r->path, pos.line, entry->kernel,
+                          entry->problem[0] ? " " : "", entry->problem, why);
 }
 
 rg_status rg_reader_note(rg_reader *r, rg_err *err, const char *format, ...)
@@ -196,11 +212,14 @@ static rg_status rg_read_json(rg_reader *r, const char *text, size_t length, rg_
         return rg_run_read_kineto(r, root, err);
     if (rg_map_find(root, "output_throughput") != NULL || rg_map_find(root, "mean_ttft_ms") != NULL)
         return rg_run_read_vllm(r, root, err);
-    if (rg_list_of_maps(results)) {
-        if (results->first != NULL && rg_map_find(results->first, "command") != NULL)
-            return rg_run_read_hyperfine(r, root, err);
+    rg_node *result = rg_list_of_maps(results) ? results->first : NULL;
+    if (result != NULL && rg_map_find(result, "command") != NULL)
+        return rg_run_read_hyperfine(r, root, err);
+    if (rg_list_of_maps(results) &&
+        (rg_map_find(root, "config") != NULL || rg_map_find(root, "args") != NULL ||
+         (result != NULL && (rg_map_find(result, "out_of_place") != NULL ||
+                             rg_map_find(result, "in_place") != NULL))))
         return rg_run_read_nccl_json(r, root, err);
-    }
     return rg_fail(
         err, RG_ERR_INPUT, root->pos,
         "JSON of no known kind; known are run records of ridge-probe ('schema'), nvbench "
@@ -432,6 +451,12 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
         RG_TRY(rg_run_read_nccl_log(&r, err));
     } else {
         RG_TRY(rg_read_delimited(&r, text, length, err));
+    }
+    for (int i = 0; i < run->count; i++) {
+        const rg_run_entry *e = &run->entries[i];
+        if (e->refused && strcmp(e->unusable, rg_bad_sample) == 0)
+            RG_TRY(rg_reader_note(&r, err, "%.200s:%d: %.80s%s%.80s: %s", path, e->pos.line,
+                                  e->kernel, e->problem[0] ? " " : "", e->problem, e->unusable));
     }
     if (run->count == 0 && run->skipped == NULL)
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0},

@@ -5,7 +5,7 @@
  * PyTorch profiler traces, serving benchmarks (vLLM, SGLang, genai-perf), and tables such as
  * Triton's perf_report or a do_bench loop writes. A value that a file does not give
  * is NaN; a value that a file gives but that is no measurement ("n/a", nan, zero samples) makes the
- * entry unusable, with the reason, and never becomes 0.
+ * entry unusable, with the reason, and never becomes 0. A note names it by file:line.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_TRACE_RUN_H
@@ -42,6 +42,7 @@ typedef struct rg_run_entry {
     double rank_count;     /* collectives */
     const char *throttled; /* why the clock was held down, NULL when not known to be */
     bool left_out;         /* unusable because the tool chose not to run it */
+    bool refused;          /* unusable because a value that the file gives is no measurement */
     const char *unusable;  /* why there is no number, NULL when there is one */
     const char *wrong;     /* the tool's own check of the result failed: its words */
 } rg_run_entry;

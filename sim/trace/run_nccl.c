@@ -25,11 +25,12 @@ typedef struct rg_nccl {
     rg_reader *r;
     const char *kernel; /* "all_reduce"; NULL while unknown */
     int half;           /* columns of one half */
+    int prefix;         /* columns before the first half, 0 while unknown */
+    int halves;         /* halves of the rows so far */
     bool cv;            /* the half has i_min i_max i_p99 i_cv% */
     bool counts_wrong;  /* "#wrong", not the older "error" */
     double iterations;
     int ranks, gpus, threads;
-    int broken, rows;
     double factor; /* busbw / algbw of the row with most bytes */
     const char *redop;
 } rg_nccl;
@@ -106,27 +107,45 @@ static void rg_nccl_header(rg_nccl *s, char **token, int n)
     }
     if (count >= 2)
         s->half = times[1] - times[0];
+    s->prefix = count >= 1 && times[0] >= 3 && times[0] <= 5 ? times[0] : 0;
+}
+
+/* A number that a column may hold. "N/A" is the tool's word for what it did not check. */
+static bool rg_nccl_valid(const char *text, bool time)
+{
+    double value;
+    if (!time && strcmp(text, "N/A") == 0)
+        return true;
+    return rg_text_to_real(text, &value) && isfinite(value) && (time ? value > 0 : value >= 0);
+}
+
+static rg_status rg_nccl_entry(rg_nccl *s, const char *problem, const char *type, bool in_place,
+                               rg_pos pos, rg_run_entry **out, rg_err *err)
+{
+    rg_reader *r = s->r;
+    const char *full =
+        rg_arena_printf(r->arena, err, "%s %s", problem, in_place ? "in-place" : "out-of-place");
+    if (full == NULL)
+        return RG_ERR_LIMIT;
+    RG_TRY(rg_reader_entry(r, s->kernel == NULL ? "collective" : s->kernel, full, type, pos, out,
+                           err));
+    (*out)->count = s->iterations;
+    (*out)->rank_count = s->ranks;
+    return RG_OK;
 }
 
 static rg_status rg_nccl_half(rg_nccl *s, const char *problem, const char *type, char **token,
                               bool in_place, rg_pos pos, rg_err *err)
 {
+    static const char *const columns[] = {"time", "algbw", "busbw", "#wrong"};
     rg_reader *r = s->r;
     rg_run_entry *e;
-    const char *full =
-        rg_arena_printf(r->arena, err, "%s %s", problem, in_place ? "in-place" : "out-of-place");
-    if (full == NULL)
-        return RG_ERR_LIMIT;
-    RG_TRY(
-        rg_reader_entry(r, s->kernel == NULL ? "collective" : s->kernel, full, type, pos, &e, err));
+    RG_TRY(rg_nccl_entry(s, problem, type, in_place, pos, &e, err));
+    for (int i = 0; i < s->half; i++)
+        if (!rg_nccl_valid(token[i], i == 0))
+            return rg_reader_refuse(r, e, i < 4 ? columns[i] : "column", token[i], pos, err);
     double us, wrong;
-    e->count = s->iterations;
-    e->rank_count = s->ranks;
-    if (!rg_text_to_real(token[0], &us) || !(us > 0)) {
-        e->unusable =
-            rg_arena_printf(r->arena, err, "time '%s' is not a positive number", token[0]);
-        return e->unusable == NULL ? RG_ERR_LIMIT : RG_OK;
-    }
+    rg_text_to_real(token[0], &us);
     if (s->counts_wrong && rg_text_to_real(token[3], &wrong) && wrong > 0) {
         e->wrong = rg_arena_printf(r->arena, err, "%s wrong elements", token[3]);
         if (e->wrong == NULL)
@@ -145,42 +164,85 @@ static rg_status rg_nccl_half(rg_nccl *s, const char *problem, const char *type,
     return rg_reader_sample(r, e, us * 1e-6, err);
 }
 
+/* Both halves of a row that is cut short, mixed with another rank's output, or of no known size. */
+static rg_status rg_nccl_refuse(rg_nccl *s, const char *problem, const char *type, const char *what,
+                                const char *value, rg_pos pos, rg_err *err)
+{
+    for (int in_place = s->halves == 1; in_place < 2; in_place++) {
+        rg_run_entry *e;
+        RG_TRY(rg_nccl_entry(s, problem, type, in_place, pos, &e, err));
+        RG_TRY(rg_reader_refuse(s->r, e, what, value, pos, err));
+    }
+    return RG_OK;
+}
+
+/* Columns before the values of a row of n columns: as the header says, else as many as a known
+ * form has. 0: no whole row. */
+static int rg_nccl_prefix(const rg_nccl *s, int n)
+{
+    const int both = n - 2 * s->half, one = n - s->half;
+    if (s->prefix > 0)
+        return both == s->prefix || one == s->prefix ? s->prefix : 0;
+    return both >= 3 && both <= 5 ? both : one >= 3 && one <= 5 ? one : 0;
+}
+
+/* Size, count and type, of which one may be spoilt where the columns are as many as they should
+ * be. */
+static bool rg_nccl_is_row(const rg_nccl *s, char **token, int n)
+{
+    int64_t number;
+    if (n < 4 || !isalpha((unsigned char)token[2][0]))
+        return false;
+    const bool size = rg_text_to_int(token[0], &number), count = rg_text_to_int(token[1], &number);
+    if (size && count)
+        return true;
+    int numbers = 0;
+    const int prefix = s->prefix > 0 ? rg_nccl_prefix(s, n) : 0;
+    for (int i = prefix; i < n; i++)
+        numbers += rg_nccl_valid(token[i], false);
+    return prefix > 0 && 2 * numbers > n - prefix;
+}
+
 static rg_status rg_nccl_row(rg_nccl *s, char **token, int n, rg_pos pos, rg_err *err)
 {
-    int64_t bytes, elements;
-    if (n < 4 || !rg_text_to_int(token[0], &bytes) || !rg_text_to_int(token[1], &elements) ||
-        !isalpha((unsigned char)token[2][0]))
-        return RG_OK;
-    if (n >= 2 && strlen(token[n - 1]) == 8 && token[n - 1][2] == ':' && strlen(token[n - 2]) == 10)
-        n -= 2; /* timestamp */
-    const int both = n - 2 * s->half, one = n - s->half;
-    int prefix = both >= 3 && both <= 5 ? both : one;
-    for (int i = prefix; i < n && prefix >= 3 && prefix <= 5; i++) {
-        double value;
-        if (!rg_text_to_real(token[i], &value) && strcmp(token[i], "N/A") != 0 &&
-            strstr(token[i], "nan") == NULL && strstr(token[i], "inf") == NULL)
-            prefix = 0; /* cut short, or another rank wrote into the line */
-    }
-    if (prefix < 3 || prefix > 5) {
-        s->broken++;
-        return RG_OK;
-    }
-    const char *redop = prefix >= 4 && isalpha((unsigned char)token[3][0]) ? token[3] : "";
+    int64_t bytes = -1, elements = -1;
+    const bool size = rg_text_to_int(token[0], &bytes) && bytes >= 0;
+    const char *redop = n > 3 && isalpha((unsigned char)token[3][0]) ? token[3] : "";
     const char *problem =
-        rg_arena_printf(s->r->arena, err, "ranks=%d bytes=%lld%s%s", s->ranks, (long long)bytes,
+        rg_arena_printf(s->r->arena, err, "ranks=%d bytes=%s%s%s", s->ranks, token[0],
                         redop[0] && strcmp(redop, "none") != 0 ? " redop=" : "",
                         strcmp(redop, "none") != 0 ? redop : "");
     if (problem == NULL)
         return RG_ERR_LIMIT;
-    s->rows++;
+    if (!size)
+        return rg_nccl_refuse(s, problem, token[2], "size", token[0], pos, err);
+    if (!rg_text_to_int(token[1], &elements) || elements < 0)
+        return rg_nccl_refuse(s, problem, token[2], "count", token[1], pos, err);
+    const int prefix = rg_nccl_prefix(s, n);
+    if (prefix == 0) {
+        char columns[32];
+        snprintf(columns, sizeof columns, "%d columns", n);
+        return rg_nccl_refuse(s, problem, token[2], "a row of", columns, pos, err);
+    }
+    s->halves = n - prefix > s->half ? 2 : 1;
     double algbw, busbw;
     if (rg_text_to_real(token[prefix + 1], &algbw) && rg_text_to_real(token[prefix + 2], &busbw) &&
         algbw > 1)
         s->factor = busbw / algbw;
     s->redop = rg_arena_strdup(s->r->arena, redop, err);
-    if (prefix == both)
+    if (s->halves == 2)
         RG_TRY(rg_nccl_half(s, problem, token[2], token + prefix, false, pos, err));
     return rg_nccl_half(s, problem, token[2], token + n - s->half, true, pos, err);
+}
+
+/* Tokens of a row without its time stamp. */
+static int rg_nccl_row_tokens(char *line, char **token)
+{
+    const int n = rg_nccl_tokens(line, token);
+    return n > 5 && strlen(token[n - 1]) == 8 && token[n - 1][2] == ':' &&
+                   strlen(token[n - 2]) == 10
+               ? n - 2
+               : n;
 }
 
 static rg_status rg_nccl_comment(rg_nccl *s, const char *line, rg_err *err)
@@ -262,19 +324,21 @@ rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err)
             while (*body == '#' || isspace((unsigned char)*body))
                 body++;
             rg_nccl_header(&s, token, rg_nccl_tokens(body, token));
-        } else if (!isdigit((unsigned char)body[0])) {
-            RG_TRY(rg_nccl_comment(&s, body, err));
         } else {
+            char *token[RG_NCCL_TOKENS], *copy = rg_arena_strdup(r->arena, body, err);
+            if (copy == NULL)
+                return RG_ERR_LIMIT;
+            const int n = body[0] == '#' ? 0 : rg_nccl_row_tokens(copy, token);
+            if (!rg_nccl_is_row(&s, token, n)) {
+                RG_TRY(rg_nccl_comment(&s, body, err));
+                continue;
+            }
             if (s.ranks <= 1 && s.gpus * s.threads > 1)
                 s.ranks = s.gpus * s.threads;
-            char *token[RG_NCCL_TOKENS];
-            RG_TRY(rg_nccl_row(&s, token, rg_nccl_tokens(body, token), (rg_pos){r->path, number, 1},
-                               err));
+            RG_TRY(rg_nccl_row(&s, token, n, (rg_pos){r->path, number, 1}, err));
         }
     }
     RG_TRY(rg_nccl_name(&s, err));
-    if (s.broken > 0)
-        RG_TRY(rg_reader_note(r, err, "%d rows of the log are broken and left out", s.broken));
     return rg_reader_note(r, err, "the average bus bandwidth is not used: it mixes all sizes");
 }
 
@@ -342,10 +406,12 @@ static rg_status rg_nccl_json_half(rg_reader *r, rg_node *row, const char *kerne
     double us = rg_json_number(half, "time");
     if (isnan(us))
         us = rg_json_number(half, "cpu_time");
-    if (isnan(us))
-        e->unusable = "no time";
-    else
-        RG_TRY(rg_reader_sample(r, e, us * 1e-6, err));
+    const char *text = rg_json_text(half, "time");
+    if (!isnan(us) && us > 0)
+        return rg_reader_sample(r, e, us * 1e-6, err);
+    if (rg_map_find(half, "time") != NULL)
+        return rg_reader_refuse(r, e, "time", text, half->pos, err);
+    e->unusable = "no time";
     return RG_OK;
 }
 

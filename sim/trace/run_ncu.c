@@ -17,7 +17,8 @@
 typedef struct rg_ncu_launch {
     double time_s, cycles, clock_hz, dram_read, dram_write, dram_all;
     double registers, shared_static, shared_dynamic, block_limit, flops, local_spill;
-    bool time_refused; /* n/a */
+    const char *bad, *bad_value; /* a metric whose value is no measurement; NULL: none */
+    int bad_line;
 } rg_ncu_launch;
 
 static const rg_ncu_launch rg_ncu_nothing = {.time_s = NAN,
@@ -72,7 +73,8 @@ static bool rg_ncu_is_time(const char *metric)
            strcmp(metric, "gpu__time_duration_measured_user.sum") == 0;
 }
 
-static void rg_ncu_metric(rg_ncu_launch *l, const char *metric, double value)
+/* False when the metric is none that is used. */
+static bool rg_ncu_metric(rg_ncu_launch *l, const char *metric, double value)
 {
     const double flops = rg_ncu_flops_of(metric);
     if (flops > 0)
@@ -109,6 +111,9 @@ static void rg_ncu_metric(rg_ncu_launch *l, const char *metric, double value)
         l->shared_dynamic = value;
     else if (rg_begins(metric, "Block Limit ") || rg_begins(metric, "launch__occupancy_limit_"))
         l->block_limit = isnan(l->block_limit) || value < l->block_limit ? value : l->block_limit;
+    else
+        return false;
+    return true;
 }
 
 /* Running mean over the launches of an entry that had the value. */
@@ -140,9 +145,11 @@ static rg_status rg_ncu_keep(rg_reader *r, const rg_ncu_launch *l, const char *k
     if (!isnan(l->time_s))
         RG_TRY(rg_reader_sample(r, e, l->time_s, err));
     else if (e->sample_count == 0 && e->unusable == NULL)
-        e->unusable = l->time_refused ? "the duration is n/a (no permission, or not collected)"
-                                      : "no duration among the metrics";
-    if (e->sample_count > before)
+        e->unusable = "no duration among the metrics";
+    if (l->bad != NULL)
+        RG_TRY(
+            rg_reader_refuse(r, e, l->bad, l->bad_value, (rg_pos){r->path, l->bad_line, 1}, err));
+    if (e->sample_count > before && !e->refused)
         e->unusable = NULL;
     rg_ncu_average(&e->cycles, l->cycles, before);
     rg_ncu_average(&e->clock_hz, l->clock_hz, before);
@@ -182,26 +189,34 @@ static rg_ncu_columns rg_ncu_find(const rg_row *header)
                             .value = rg_row_find(header, value)};
 }
 
-static bool rg_ncu_refused(const char *text)
+/* What ncu writes where a metric was not collected. */
+static bool rg_ncu_absent(const char *text)
 {
-    return text[0] == '\0' || rg_text_same(text, "n/a") || rg_text_same(text, "nan") ||
-           rg_text_same(text, "-nan") || rg_text_same(text, "(!) n/a");
+    return text[0] == '\0' || rg_text_same(text, "n/a") || rg_text_same(text, "(!) n/a");
 }
 
-/* A value with its unit into the launch; unknown units of metrics that matter are an error. */
+/* A value with its unit into the launch; unknown units of metrics that matter are an error. A
+ * metric that is used and has no number for a value, or one under 0, is kept as bad; a time also
+ * where it is absent or 0. */
 static rg_status rg_ncu_value(rg_reader *r, const rg_locale *locale, rg_ncu_launch *l,
                               const char *metric, const char *unit, const char *text, rg_pos pos,
                               rg_err *err)
 {
-    double value, factor;
-    if (rg_ncu_refused(text)) {
-        l->time_refused = l->time_refused || rg_ncu_is_time(metric);
+    double value = 0, factor;
+    rg_ncu_launch scratch = rg_ncu_nothing;
+    const bool time = rg_ncu_is_time(metric), number = rg_locale_number(locale, text, &value);
+    if (!number && !time && rg_ncu_absent(text))
         return text[0] == '\0' ? RG_OK
                                : rg_reader_note(r, err, "metric '%s' is %s where it was asked for",
                                                 metric, text);
+    if (!number || value < 0 || (time && !(value > 0))) {
+        if (l->bad == NULL && rg_ncu_metric(&scratch, metric, 1)) {
+            l->bad = metric;
+            l->bad_value = text;
+            l->bad_line = pos.line;
+        }
+        return RG_OK; /* else names and such */
     }
-    if (!rg_locale_number(locale, text, &value))
-        return RG_OK; /* names and such */
     if (!rg_unit_factor(unit, &factor)) {
         if (rg_ncu_is_time(metric))
             return rg_fail(err, RG_ERR_INPUT, pos,

@@ -24,6 +24,10 @@ typedef struct rg_reader {
 rg_status rg_reader_entry(rg_reader *r, const char *kernel, const char *problem, const char *dtype,
                           rg_pos pos, rg_run_entry **out, rg_err *err);
 rg_status rg_reader_sample(rg_reader *r, rg_run_entry *entry, double cost, rg_err *err);
+/** The file gives a value that is no measurement: the entry is unusable for good, whatever else it
+ * holds, and a note names file and line. value is shown in quotes. */
+rg_status rg_reader_refuse(rg_reader *r, rg_run_entry *entry, const char *what, const char *value,
+                           rg_pos pos, rg_err *err);
 rg_status rg_reader_note(rg_reader *r, rg_err *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -22,11 +22,7 @@ static rg_status rg_serving_time(rg_reader *r, const char *name, const char *pro
     if (isnan(seconds))
         return RG_OK;
     RG_TRY(rg_reader_entry(r, name, problem, "", pos, &e, err));
-    if (!(seconds > 0)) {
-        e->unusable = "the figure is not positive";
-        return RG_OK;
-    }
-    return rg_reader_sample(r, e, seconds, err);
+    return e->refused ? RG_OK : rg_reader_sample(r, e, seconds, err);
 }
 
 static rg_status rg_serving_rate(rg_reader *r, const char *name, const char *problem,
@@ -37,11 +33,29 @@ static rg_status rg_serving_rate(rg_reader *r, const char *name, const char *pro
         return RG_OK;
     RG_TRY(rg_reader_entry(r, name, problem, "", pos, &e, err));
     e->rate_unit = unit;
-    if (!(per_second > 0)) {
-        e->unusable = "the rate is not positive";
+    return e->refused ? RG_OK : rg_reader_sample(r, e, 1 / per_second, err);
+}
+
+/* A figure that is given and is no measurement. */
+static rg_status rg_serving_refuse(rg_reader *r, const char *name, const char *problem,
+                                   const char *what, const char *value, rg_pos pos, rg_err *err)
+{
+    rg_run_entry *e;
+    RG_TRY(rg_reader_entry(r, name, problem, "", pos, &e, err));
+    return rg_reader_refuse(r, e, what, value, pos, err);
+}
+
+/* The number of a JSON key, refused under the name when it stands there and is none. */
+static rg_status rg_serving_json(rg_reader *r, rg_node *root, const char *key, const char *name,
+                                 const char *problem, double *out, rg_err *err)
+{
+    const rg_node *node = rg_map_find(root, key);
+    *out = rg_json_number(root, key);
+    if (node == NULL || (node->kind == RG_NODE_SCALAR && rg_node_is_null(node)) || *out > 0)
         return RG_OK;
-    }
-    return rg_reader_sample(r, e, 1 / per_second, err);
+    *out = NAN;
+    return rg_serving_refuse(r, name, problem, key,
+                             node->kind == RG_NODE_SCALAR ? node->text : "[...]", node->pos, err);
 }
 
 /* A printed throughput that its own counts contradict is named. */
@@ -85,17 +99,20 @@ rg_status rg_run_read_vllm(rg_reader *r, rg_node *root, rg_err *err)
             if (key == NULL)
                 return RG_ERR_LIMIT;
             snprintf(name, sizeof name, "%s %s", *f, *s);
-            RG_TRY(rg_serving_time(r, name, problem, rg_json_number(root, key) * 1e-3, root->pos,
-                                   err));
+            double ms;
+            RG_TRY(rg_serving_json(r, root, key, name, problem, &ms, err));
+            RG_TRY(rg_serving_time(r, name, problem, ms * 1e-3, root->pos, err));
         }
     static const struct {
         const char *key, *name, *unit;
     } rates[] = {{"request_throughput", "requests", "request/s"},
                  {"output_throughput", "output tokens", "token/s"},
                  {"total_token_throughput", "total tokens", "token/s"}};
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
-        RG_TRY(rg_serving_rate(r, rates[i].name, problem, rg_json_number(root, rates[i].key),
-                               rates[i].unit, root->pos, err));
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        double rate_of;
+        RG_TRY(rg_serving_json(r, root, rates[i].key, rates[i].name, problem, &rate_of, err));
+        RG_TRY(rg_serving_rate(r, rates[i].name, problem, rate_of, rates[i].unit, root->pos, err));
+    }
     RG_TRY(rg_serving_check(r, "request_throughput", rg_json_number(root, "request_throughput"),
                             completed / duration, err));
     RG_TRY(rg_serving_check(r, "output_throughput", rg_json_number(root, "output_throughput"),
@@ -151,24 +168,31 @@ rg_status rg_run_read_genai(rg_reader *r, const rg_rows *rows, int header, rg_er
         double factor, value;
         const rg_pos pos = {r->path, row->line, 1};
         if (head->count == 2 && rg_text_same(head->field[1], "Value")) {
-            if (row->count < 2 || !rg_locale_number(&locale, row->field[1], &value))
-                continue;
             const bool tokens = rg_text_has(row->field[0], "token throughput");
-            if (tokens || rg_text_has(row->field[0], "request throughput"))
+            if (!tokens && !rg_text_has(row->field[0], "request throughput"))
+                continue;
+            const char *text = rg_row_get(row, 1);
+            if (!rg_locale_number(&locale, text, &value) || !(value > 0))
+                RG_TRY(rg_serving_refuse(r, tokens ? "output tokens" : "requests", "",
+                                         row->field[0], text, pos, err));
+            else
                 RG_TRY(rg_serving_rate(r, tokens ? "output tokens" : "requests", "", value,
                                        tokens ? "token/s" : "request/s", pos, err));
             continue;
         }
         if (!rg_genai_label(row->field[0], name, sizeof name, &factor))
             continue;
-        for (int k = 1; k < row->count && k < head->count; k++) {
+        for (int k = 1; k < head->count; k++) {
             const char *statistic = head->field[k];
             if (!rg_text_same(statistic, "avg") && !rg_text_same(statistic, "p50") &&
                 !rg_text_same(statistic, "p90") && !rg_text_same(statistic, "p99"))
                 continue;
             snprintf(full, sizeof full, "%s %s", name, statistic);
-            if (rg_locale_number(&locale, row->field[k], &value))
+            const char *text = rg_row_get(row, k);
+            if (rg_locale_number(&locale, text, &value) && value > 0)
                 RG_TRY(rg_serving_time(r, full, "", value * factor, pos, err));
+            else
+                RG_TRY(rg_serving_refuse(r, full, "", statistic, text, pos, err));
         }
     }
     return RG_OK;

@@ -36,7 +36,7 @@ all_reduce of 4.00 GB over 2048 ranks: [...]
 
 # Refusals.
 $ ridge coll --hw hgx-h200 --ranks 9 --bytes '1 MiB'
-ridge: 9 ranks, 1 devices apart, do not fit on the 8 devices of 'hgx-h200'
+ridge: 9 ranks, 1 device apart, do not fit on the 8 devices of 'hgx-h200'
 [2]
 $ ridge coll --hw hgx-h200 --op all_redoce
 ridge: collective 'all_redoce' is not known, 'all_reduce' is near; all_reduce, [...]
@@ -53,3 +53,7 @@ ridge: [...]'1024'[...]
 $ ridge coll --hw hgx-h200 --ranks 2,x --bytes '1 MiB'
 ridge: option --ranks: 'x' is no number of ranks
 [2]
+
+# One rank in the singular.
+$ ridge coll --hw hgx-h200 --ranks 1 --bytes '1 MiB' | grep -o 'over 1 rank[^:]*'
+over 1 rank

@@ -56,3 +56,12 @@ $ ridge guard $SHARED/inputs/files/nccl_allreduce_h100x4_2nodes_outlier.log --ba
 No regression: 62 ok
 $ ridge guard $SHARED/inputs/files/ncu_details_leading_stdout_thousands.csv --baseline $SHARED/inputs/files/nsys_cuda_gpu_kern_sum.csv | head -1
 No regression seen, but not all could be compared: 7 missing, 1 new
+
+# A value that is no measurement never vanishes: text, JSON and Markdown name its line; nothing is "ok".
+$ sed 's/105,38/nan/' $ROOT/tests/fuzz/corpus/ncu/european_details.csv >nan.csv; ridge guard nan.csv -b nan.csv --markdown nan.md | grep -E '^No reg|nan'; grep -c 'nan.csv:8:' nan.md
+No regression seen, but not all could be compared: 1 incomparable
+  incomparable  gemm(float *, const float *, int)  [...]  no time on either side: Duration 'nan' is no measurement
+  - nan.csv:8: gemm(float *, const float *, int) grid=(64,64,1) block=(256,1,1): Duration 'nan' is no measurement
+1
+$ ridge guard nan.csv -b nan.csv -f json | grep -c 'nan.csv:8: '
+1

@@ -41,3 +41,8 @@ $ ridge estimate --hw hgx-h100 --model mixtral-8x7b --tp 8 --ep 8 --batch 64 --m
 $ ridge estimate --hw hgx-h100 --model mixtral-8x7b --tp 8 --ep 16
 ridge: ep 16 [...]
 [2]
+
+# Loads of experts need experts.
+$ ridge estimate --hw h100-sxm --model llama-3.1-8b --expert-load 1,2 -q
+ridge: a load of 2 experts is given, model 'llama-3.1-8b' has no experts
+[2]

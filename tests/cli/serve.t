@@ -119,3 +119,15 @@ $ ridge serve --step-time 20ms --kv-blocks 20000 --trace $SHARED/serving/traces/
 $ ridge serve --hw h100-sxm --model llama-3.1-8b --arrivals poisson:4/s --limit 20 --max-model-len 100 --prompt 500 --answer 10
 ridge: no request was served: 20 are longer than the '100' tokens that a request may have
 [1]
+
+# Rates beyond any service.
+$ ridge serve --step-time 20ms --arrivals poisson:1e300/s --prompt 10 --answer 5 --limit 3
+ridge: arrival rate '1e300/s' is more than the most, 1e6/s; at-once lets all come together
+[2]
+
+# Every part of the page has its heading.
+$ ridge serve --step-time 20ms --arrivals closed:4 --prompt 10 --answer 5 --limit 3 --kv-blocks 100 -f html | grep -o '<h2>[^<]*'
+<h2>What users see
+<h2>Engine
+<h2>KV memory
+<h2>Assumptions

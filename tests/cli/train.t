@@ -20,3 +20,10 @@ ridge: tp 3 does not divide the 32 query heads of layer 0; engines refuse that, 
 $ ridge train --hw hgx-h100 --model llama-3.1-8b --pp 2 --zero 3
 ridge: zero stage 3 with pp 2 would reduce gradients after every micro-batch; engines refuse it, stage 1 would do
 [2]
+
+# What-if changes, shares in percent, one device in the singular.
+$ ridge train --hw hgx-h100 --model llama-3.1-8b --set hw.memory.hbm.bandwidth=x1.5 | grep -E 'on 1 |^  optimiser |what-if'
+llama-3.1-8b on 1 device: [...]
+  optimiser      [...]  2.5 %
+  optimiser      [...]
+  - what-if: hw.memory.hbm.bandwidth=x1.5

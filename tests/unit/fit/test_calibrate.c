@@ -195,6 +195,11 @@ static void an_unknown_type_is_refused_at_its_place(void **state)
     assert_ok(rg_measured_load(arena, RG_MEASURED_GEMM, path, &table, &err));
     assert_int_equal(table.rows[0].skip, RG_SKIP_UNSUPPORTED);
     assert_int_equal(table.rows[1].skip, RG_SKIP_NONE);
+    /* A format that exists and that no measured table has is not supported, even alone. */
+    write_text("kernel,q_dtype,kv_dtype,batch,kv_len,heads,kv_heads,head_dim,time_us\n"
+               "a,bfloat16,int4,1,64,8,1,128,5\n");
+    assert_ok(rg_measured_load(arena, RG_MEASURED_GENERATION_ATTENTION, path, &table, &err));
+    assert_int_equal(table.rows[0].skip, RG_SKIP_UNSUPPORTED);
     rg_arena_free(arena);
 }
 

@@ -100,6 +100,27 @@ static void html_escapes_what_it_shows(void **state)
     assert_null(strstr(page, "<line>"));
 }
 
+static void a_heading_is_a_line_of_text_and_an_h2(void **state)
+{
+    (void)state;
+    for (int html = 0; html < 2; html++) {
+        char path[128], *text;
+        size_t length;
+        rg_report *report =
+            rg_report_new(arena, "demo", 1, html ? RG_FORM_HTML : RG_FORM_TEXT, &err);
+        assert_non_null(report);
+        rg_report_heading(report, "KV & rest");
+        snprintf(path, sizeof path, "%s/out", folder);
+        assert_ok(rg_report_write(report, path, NULL, &err));
+        assert_ok(rg_file_read(arena, path, 1 << 20, &text, &length, &err));
+        unlink(path);
+        if (html)
+            assert_non_null(strstr(text, "<h2>KV &amp; rest</h2>"));
+        else
+            assert_string_equal(text, "KV & rest\n");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +128,7 @@ int main(void)
         cmocka_unit_test(csv_holds_every_column_in_full),
         cmocka_unit_test(json_has_schema_and_null_for_what_is_not_finite),
         cmocka_unit_test(html_escapes_what_it_shows),
+        cmocka_unit_test(a_heading_is_a_line_of_text_and_an_h2),
     };
     return cmocka_run_group_tests_name("report", tests, setup, teardown);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "trace/run.h"
 #include "trace/run_reader.h"
 
@@ -159,7 +160,9 @@ static void nccl_log_behind_rank_labels(void **state)
 {
     (void)state;
     const rg_run *run = load("nccl/labelled.log");
-    assert_int_equal(run->count, 4); /* the row that another rank broke is left out */
+    assert_int_equal(run->count, 6);
+    /* the row that another rank broke */
+    assert_true(entry(run, "reduce_scatter", "ranks=4 bytes=4194304 redop=sum in-place")->refused);
     const rg_run_entry *e =
         entry(run, "reduce_scatter", "ranks=4 bytes=1048576 redop=sum out-of-place");
     assert_close(rg_run_cost(arena, e, &err), 21.40e-6, 1e-12);
@@ -400,6 +403,69 @@ static void profiler_trace_groups_launches_by_name_and_grid(void **state)
     assert_close(e->registers, 96, 0);
 }
 
+/* The text with one part put in place of another. */
+static char *with(const char *file, const char *old, const char *new)
+{
+    char path[256], *text;
+    size_t length;
+    snprintf(path, sizeof path, "tests/fuzz/corpus/%s", file);
+    assert_ok(rg_file_read(arena, path, 1 << 20, &text, &length, &err));
+    const char *at = strstr(text, old);
+    assert_non_null(at);
+    return (char *)rg_arena_printf(arena, &err, "%.*s%s%s", (int)(at - text), text, new,
+                                   at + strlen(old));
+}
+
+static bool has_note(const rg_run *run, const char *part)
+{
+    for (int i = 0; i < run->note_count; i++)
+        if (strstr(run->notes[i], part) != NULL)
+            return true;
+    return false;
+}
+
+static void a_value_that_is_no_measurement_is_named_by_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *number, *kernel, *problem, *place;
+    } all[] = {
+        {"nccl/labelled.log", "28.22", "reduce_scatter",
+         "ranks=4 bytes=2097152 redop=sum out-of-place", "inline:16: "},
+        {"nccl/labelled.log", "55.73", "reduce_scatter",
+         "ranks=4 bytes=2097152 redop=sum out-of-place", "inline:16: "},
+        {"nccl/labelled.log", " 131072 ", "reduce_scatter",
+         "ranks=4 bytes=2097152 redop=sum in-place", "inline:16: "},
+        {"ncu/european_details.csv", "105,38", "gemm(float *, const float *, int)",
+         "grid=(64,64,1) block=(256,1,1)", "inline:8: "},
+        {"serving/genai_perf.csv", "\"2,500,000.00\"", "Time To First Token p99", "", "inline:2: "},
+        {"serving/genai_perf.csv", "\"1,261.25\"", "output tokens", "", "inline:6: "},
+    };
+    static const char *const bad[] = {" nan ", " -1 ", " text ", ""};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+            if (strchr(all[i].number, ' ') != NULL && bad[k][0] == '\0')
+                continue; /* no such column: another row */
+            const rg_run *run = parse(with(all[i].file, all[i].number, bad[k]), NULL);
+            const rg_run_entry *e = entry(run, all[i].kernel, all[i].problem);
+            assert_true(e->refused);
+            assert_non_null(strstr(e->unusable, "is no measurement"));
+            assert_true(has_note(run, all[i].place));
+        }
+    /* A size that is none keeps its row, under what stands there. */
+    const rg_run *run = parse(with("nccl/labelled.log", "2097152", "nan"), NULL);
+    assert_true(entry(run, "reduce_scatter", "ranks=4 bytes=nan redop=sum in-place")->refused);
+    assert_true(has_note(run, "inline:16: "));
+}
+
+static void json_of_no_known_kind_lists_the_kinds(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(refuse("{\"schema\":\"ridge-run-1\",\"results\":[]}"),
+                           "JSON of no known kind; known are"));
+    assert_non_null(strstr(refuse("{\"results\":[{\"a\":1}]}"), "JSON of no known kind"));
+}
+
 static void utf16_of_a_windows_redirect_is_read(void **state)
 {
     (void)state;
@@ -481,6 +547,8 @@ int main(void)
         T(nvbench_sample_file_beside_the_record_is_read),
         T(google_benchmark_repetitions_win_over_aggregates),
         T(nccl_log_behind_rank_labels),
+        T(a_value_that_is_no_measurement_is_named_by_its_line),
+        T(json_of_no_known_kind_lists_the_kinds),
         T(nccl_error_column_of_old_releases_is_no_count_of_wrong_elements),
         T(nccl_json_with_times_of_each_iteration),
         T(nccl_samples_of_real_clusters),
