@@ -17,7 +17,7 @@ static rg_status check_heads(const rg_model *model, int64_t tp, rg_err *err)
         const rg_layer *layer = &model->layers[i];
         if (layer->mixer >= RG_MIX_FULL && layer->mixer <= RG_MIX_MLA && layer->heads % tp != 0)
             return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                           "tp %lld does not divide the %lld query heads of layer %lld; engines "
+                           "tp '%lld' does not divide the %lld query heads of layer %lld; engines "
                            "refuse that, a divisor of %lld would do",
                            (long long)tp, (long long)layer->heads, (long long)i,
                            (long long)layer->heads);
@@ -25,7 +25,7 @@ static rg_status check_heads(const rg_model *model, int64_t tp, rg_err *err)
         if (grouped && layer->kv_heads > 0 && layer->kv_heads % tp != 0 &&
             tp % layer->kv_heads != 0)
             return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                           "tp %lld neither divides the %lld KV heads of layer %lld nor is a "
+                           "tp '%lld' neither divides the %lld KV heads of layer %lld nor is a "
                            "multiple of them, so that they cannot be split or repeated evenly",
                            (long long)tp, (long long)layer->kv_heads, (long long)i);
     }
@@ -41,28 +41,30 @@ static rg_status check_experts(const rg_model *model, const rg_parallel *p, rg_e
         if (model->layers[i].ffn == RG_FFN_MOE)
             experts = model->layers[i].experts;
     if (experts == 0)
-        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "ep %lld: model '%s' has no experts to split",
-                       (long long)p->ep, model->name);
-    if (p->ep > experts)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "ep %lld is more than the %lld experts of '%s'; some ranks would hold none",
-                       (long long)p->ep, (long long)experts, model->name);
+                       "ep '%lld': model '%s' has no experts to split", (long long)p->ep,
+                       model->name);
+    if (p->ep > experts)
+        return rg_fail(
+            err, RG_ERR_MODEL, RG_NOWHERE,
+            "ep '%lld' is more than the %lld experts of '%s'; some ranks would hold none",
+            (long long)p->ep, (long long)experts, model->name);
     const int64_t slots = experts + p->expert_replicas, over = slots % p->ep;
     if (over != 0)
         return rg_fail(
             err, RG_ERR_MODEL, RG_NOWHERE,
-            "ep %lld does not divide %lld experts and %lld replicas evenly; %lld replicas "
+            "ep '%lld' does not divide %lld experts and %lld replicas evenly; %lld replicas "
             "would do",
             (long long)p->ep, (long long)experts, (long long)p->expert_replicas,
             (long long)(p->expert_replicas + p->ep - over));
     if (p->tp * p->dp % p->ep != 0)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "ep %lld lies on the ranks of tp %lld and dp %lld, so it must divide %lld",
+                       "ep '%lld' lies on the ranks of tp %lld and dp %lld, so it must divide %lld",
                        (long long)p->ep, (long long)p->tp, (long long)p->dp,
                        (long long)(p->tp * p->dp));
     if (p->ep > p->tp && p->dp % (p->ep / p->tp) != 0)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "ep %lld over tp %lld needs dp to be a multiple of %lld", (long long)p->ep,
+                       "ep '%lld' over tp %lld needs dp to be a multiple of %lld", (long long)p->ep,
                        (long long)p->tp, (long long)(p->ep / p->tp));
     return RG_OK;
 }
@@ -94,7 +96,7 @@ rg_status rg_step_check(const rg_cluster *cluster, const rg_model *model, rg_par
                        ranks, cluster->name, devices);
     if (p->pp > model->layer_count || p->pp > MOST_STAGES)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "pp %lld is more than the %lld layers of '%s' (and %d at most)",
+                       "pp '%lld' is more than the %lld layers of '%s' (and %d at most)",
                        (long long)p->pp, (long long)model->layer_count, model->name, MOST_STAGES);
     if (!p->attention_dp)
         RG_TRY(check_heads(model, p->tp, err));

@@ -229,7 +229,7 @@ static rg_status check(const rg_cluster *cluster, const rg_parallel *p, const rg
     if (train->global_batch % together != 0)
         return rg_fail(
             err, RG_ERR_MODEL, RG_NOWHERE,
-            "a global batch of %lld sequences does not divide into micro-batches of %lld "
+            "a global batch of '%lld' sequences does not divide into micro-batches of %lld "
             "on %lld replicas; a multiple of %lld would do",
             (long long)train->global_batch, (long long)train->micro_batch, (long long)p->dp,
             (long long)together);

@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "trace/run_reader.h"
 
-enum { RG_RUN_FILE_CAP = 256 << 20 };
+enum { RG_RUN_FILE_CAP = 256 << 20, RG_RUN_REFUSALS_NAMED = 1000 };
 
 /* Builder ---------------------------------------------------------------------------------------
  */
@@ -149,6 +149,8 @@ rg_status rg_reader_refuse(rg_reader *r, rg_run_entry *entry, const char *what, 
     if (!entry->refused)
         entry->unusable = why;
     entry->refused = true;
+    if (++r->refusals > RG_RUN_REFUSALS_NAMED)
+        return RG_OK;
     return rg_reader_note(r, err, "%.200s:%d: %.80s%s%.80s: %s", r->path, pos.line, entry->kernel,
                           entry->problem[0] ? " " : "", entry->problem, why);
 }
@@ -454,10 +456,15 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
     }
     for (int i = 0; i < run->count; i++) {
         const rg_run_entry *e = &run->entries[i];
-        if (e->refused && strcmp(e->unusable, rg_bad_sample) == 0)
-            RG_TRY(rg_reader_note(&r, err, "%.200s:%d: %.80s%s%.80s: %s", path, e->pos.line,
-                                  e->kernel, e->problem[0] ? " " : "", e->problem, e->unusable));
+        if (!e->refused || strcmp(e->unusable, rg_bad_sample) != 0 ||
+            ++r.refusals > RG_RUN_REFUSALS_NAMED)
+            continue;
+        RG_TRY(rg_reader_note(&r, err, "%.200s:%d: %.80s%s%.80s: %s", path, e->pos.line, e->kernel,
+                              e->problem[0] ? " " : "", e->problem, e->unusable));
     }
+    if (r.refusals > RG_RUN_REFUSALS_NAMED)
+        RG_TRY(rg_reader_note(&r, err, "%d further values are no measurement",
+                              r.refusals - RG_RUN_REFUSALS_NAMED));
     if (run->count == 0 && run->skipped == NULL)
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
                        "%s file without a single measurement", run->tool);

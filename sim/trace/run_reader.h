@@ -18,6 +18,7 @@ typedef struct rg_reader {
     rg_run *run;
     int *index; /* hash table over run->entries, -1 empty */
     int index_size;
+    int refusals; /* values that are no measurement */
 } rg_reader;
 
 /* Builder. */

@@ -35,7 +35,7 @@ ridge: nothing keeps the limits; the nearest is [...] x l4: [...] with p95 tpot 
 
 # Nothing to choose from: the reason is the arrangement, or the memory, never the one for the other.
 $ ridge plan llama-3.1-8b --hw l4 --rate 1/s --tp 3 -q >/dev/null
-ridge: nothing keeps the limits; no arrangement can be: l4: tp 3 does not divide the 32 query heads [...]
+ridge: nothing keeps the limits; no arrangement can be: l4: tp '3' does not divide the 32 query heads [...]
 [1]
 $ ridge plan llama-3.1-70b --hw l4 --rate 1/s --tp 1 --pp 1 -q >/dev/null
 ridge: nothing keeps the limits; no candidate fits in memory

@@ -39,7 +39,7 @@ $ ridge estimate --hw hgx-h100 --model mixtral-8x7b --tp 8 --ep 8 --batch 64 --m
   rows of the busiest expert rank                 1.250
   rows dropped                                    0.[...]
 $ ridge estimate --hw hgx-h100 --model mixtral-8x7b --tp 8 --ep 16
-ridge: ep 16 [...]
+ridge: ep '16' [...]
 [2]
 
 # Loads of experts need experts.

@@ -12,10 +12,10 @@ All-reduce of the grad
   in_switch      2048 
 
 $ ridge train --hw hgx-h100 --model llama-2-7b --dp 8 --global-batch 12
-ridge: a global batch of 12 sequences does not divide into micro-batches of 1 on 8 replicas; a multiple of 8 would do
+ridge: a global batch of '12' sequences does not divide into micro-batches of 1 on 8 replicas; a multiple of 8 would do
 [2]
 $ ridge train --hw hgx-h100 --model llama-3.1-8b --tp 3
-ridge: tp 3 does not divide the 32 query heads of layer 0; engines refuse that, a divisor of 32 would do
+ridge: tp '3' does not divide the 32 query heads of layer 0; engines refuse that, a divisor of 32 would do
 [2]
 $ ridge train --hw hgx-h100 --model llama-3.1-8b --pp 2 --zero 3
 ridge: zero stage 3 with pp 2 would reduce gradients after every micro-batch; engines refuse it, stage 1 would do
@@ -25,5 +25,5 @@ ridge: zero stage 3 with pp 2 would reduce gradients after every micro-batch; en
 $ ridge train --hw hgx-h100 --model llama-3.1-8b --set hw.memory.hbm.bandwidth=x1.5 | grep -E 'on 1 |^  optimiser |what-if'
 llama-3.1-8b on 1 device: [...]
   optimiser      [...]  2.5 %
-  optimiser      [...]
+  optimiser  [...]
   - what-if: hw.memory.hbm.bandwidth=x1.5
