@@ -105,7 +105,7 @@ static void rg_nccl_header(rg_nccl *s, char **token, int n)
         s->cv = s->cv || strcmp(token[i], "i_cv%") == 0;
         s->counts_wrong = s->counts_wrong || strcmp(token[i], "#wrong") == 0;
     }
-    if (count >= 2)
+    if (count >= 2 && times[1] - times[0] >= 4) /* time, algbw, busbw, #wrong at least */
         s->half = times[1] - times[0];
     s->prefix = count >= 1 && times[0] >= 3 && times[0] <= 5 ? times[0] : 0;
 }
