@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 rm -rf build/cover
 mkdir -p build/cover
-make --no-print-directory -j"$(nproc)" B=build/cover CFLAGS='-O0 -g --coverage' tests
+make --no-print-directory -j"$(nproc)" B=build/cover CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage tests
 tests/run.sh build/cover || true
-find build/cover/sim -name '*.gcda' -print0 | xargs -0 -n 1 -I{} sh -c \
+find build/cover/sim -name '*.gcda' -print0 | xargs -0 -I{} sh -c \
     'gcov -n -o "$(dirname "$1")" "$1" 2>/dev/null' sh {} >build/cover/gcov.txt
 awk -F"[':%]" '
     /^File .*sim\// { file = $2; sub(/.*sim\//, "", file) }
