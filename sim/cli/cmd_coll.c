@@ -236,8 +236,8 @@ static rg_status fit_cluster_to(job *j, const char *path, int64_t ranks, rg_err 
         return RG_OK;
     j->base.local = local;
     const int64_t nodes = (ranks + local - 1) / local;
-    rg_report_assume(j->report, "%s: %lld ranks on each of %lld nodes", path, (long long)local,
-                     (long long)nodes);
+    rg_report_assume(j->report, "%s: %lld %s on each of %lld nodes", path, (long long)local,
+                     local == 1 ? "rank" : "ranks", (long long)nodes);
     if (nodes <= c->nodes || rg_arg_given(j->args, "nodes"))
         return RG_OK;
     c->nodes = nodes;

@@ -15,10 +15,11 @@ static void answer_line(rg_report *report, const rg_space *s, const rg_fit *f)
     if (f->devices == 0) {
         rg_quantity_format(rg_accel_memory_bytes(m->cluster->accel), RG_DIM_BYTES, 3, needed,
                            sizeof needed);
+        const int64_t devices = m->cluster->devices_per_node * m->cluster->nodes;
         rg_report_line(report,
-                       "%s in %s (%s of weights): does not fit on '%s', %lld devices of %s each.",
+                       "%s in %s (%s of weights): does not fit on '%s', %lld %s of %s each.",
                        s->model->name, f->weight_type, weights, m->cluster->name,
-                       (long long)(m->cluster->devices_per_node * m->cluster->nodes), needed);
+                       (long long)devices, devices == 1 ? "device" : "devices", needed);
         return;
     }
     rg_candidate_text(s, &s->candidates[f->candidate], split, sizeof split);

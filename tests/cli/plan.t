@@ -78,3 +78,7 @@ ridge: nothing keeps the limits; the nearest is 2 x a100-pcie-80gb: 1 replica of
 # What the winner carries is never less than what was asked of it.
 $ ridge plan --model llama-3.1-8b --hw h100-sxm --rate 20/s --isl 500 --osl 100 --ttft p95:1s --tpot p95:30ms -f json | awk -F'[:,]' '/"saturation_requests_per_s"/ { print ($2 >= 20 ? "at least 20" : "less: " $2) }'
 at least 20
+
+# One device in the singular.
+$ ridge plan llama-3.1-405b --gpu gh200 2>&1 | grep -o "does not fit on .*, 1 [a-z]* of" | head -1
+does not fit on 'gh200-node', 1 device of
