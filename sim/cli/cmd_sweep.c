@@ -143,7 +143,7 @@ const rg_command rg_cmd_sweep = {
         "cells among processes that share the folder; whoever ends last writes the output, with "
         "the\n"
         "same bytes as one process would.",
-    .examples = "  ridge sweep examples/05-what-if.yaml -o grid.csv\n"
+    .examples = "  ridge sweep examples/53-next-generation.yaml -o grid.csv\n"
                 "  mpirun -n 4 ridge sweep grid.yaml -o grid.csv",
     .options = options,
     .run = run,

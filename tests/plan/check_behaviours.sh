@@ -94,7 +94,7 @@ is "aggregated and disaggregated are compared on one trace" $?
 is "with several ratios of the pools" $?
 
 # Cost against a naive system.
-out=$(examples/44-plan-naive-against-all.sh)
+out=$(examples/54-plan-naive-against-all.sh)
 is "a naive system and all optimisations are costed" $?
 [ "$(grep -c 'the figure' <<<"$out")" -eq 2 ]
 is "with a verdict on the quoted figure" $?

@@ -2,7 +2,7 @@
 # "Serving optimisations cut cost 10-100x against a naive system": dollars per million output tokens
 # of a naive system and of one with everything, each as cheap as it can be made for the same requests
 # and limits. Naive: batches that start and end together, KV reserved for the whole answer, 16 bit.
-# usage: examples/44-plan-naive-against-all.sh
+# usage: examples/54-plan-naive-against-all.sh
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."

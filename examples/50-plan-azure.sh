@@ -2,7 +2,7 @@
 # Which of five GPU types serves Llama-3.1-70B most cheaply for the Azure conversation trace of 2023,
 # with a first token within 2 s and a token every 60 ms for 95 of 100 requests?
 # The trace is not part of ridge: https://github.com/Azure/AzurePublicDataset, AzureLLMInferenceTrace_conv.
-# usage: examples/40-plan-azure.sh [TRACE.csv [FIGURE.svg]]
+# usage: examples/50-plan-azure.sh [TRACE.csv [FIGURE.svg]]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
