@@ -510,6 +510,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
     job j = {.arena = arena, .args = args};
     RG_TRY(rg_arg_report(arena, args, 1, &j.report, err));
+    RG_TRY(rg_setup_changes(arena, args, j.report, &j.setup, err));
     RG_TRY(rg_setup_machine(arena, args, j.report, &j.setup, err));
     if (rg_arg_given(args, "nodes"))
         RG_TRY(rg_arg_int(args, "nodes", 1, 65536, &j.setup.cluster->nodes, err));
@@ -537,6 +538,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 
 static const rg_option options[] = {
     RG_SETUP_MACHINE,
+    RG_SETUP_CHANGES,
     {"op", 0, "OP", NULL,
      "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce, send_recv", true},
     {"ranks", 'n', "N,N,...", NULL, "ranks of the group [one scale-up domain]", false},

@@ -96,7 +96,8 @@ rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_
     *g = (rg_coll_group){.ranks = q->ranks, .stride = q->stride > 0 ? q->stride : 1};
     if (q->ranks < 1 || (double)q->ranks * (double)g->stride > (double)x->devices + g->stride - 1)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "%lld ranks, %lld %s apart, do not fit on the %lld devices of '%s'",
+                       "%lld ranks, %lld %s apart, do not fit on the %lld devices of '%s'; give it "
+                       "more nodes (--nodes)",
                        (long long)q->ranks, (long long)g->stride,
                        g->stride == 1 ? "device" : "devices", (long long)x->devices,
                        x->cluster->name);

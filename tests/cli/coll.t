@@ -36,7 +36,7 @@ all_reduce of 4.00 GB over 2048 ranks: [...]
 
 # Refusals.
 $ ridge coll --hw hgx-h200 --ranks 9 --bytes '1 MiB'
-ridge: 9 ranks, 1 device apart, do not fit on the 8 devices of 'hgx-h200'
+ridge: 9 ranks, 1 device apart, do not fit on the 8 devices of 'hgx-h200'; give it more nodes (--nodes)
 [2]
 $ ridge coll --hw hgx-h200 --op all_redoce
 ridge: collective 'all_redoce' is not known, 'all_reduce' is near; all_reduce, [...]
