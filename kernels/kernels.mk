@@ -8,8 +8,10 @@ CXX          ?= g++
 CUDA_TARGETS ?= sm_80 sm_90a sm_100
 
 ifeq ($(CUDA),auto)
-CUDA_DIR := $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc 2>/dev/null) \
-  $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc)))
+# nvcc may be a script that calls the real one elsewhere, so it is asked where it lies.
+CUDA_DIR := $(realpath $(shell $(firstword $(shell command -v nvcc 2>/dev/null) \
+  $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc) false) \
+  --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p' | head -n 1))
 else ifeq ($(CUDA),no)
 CUDA_DIR :=
 else
@@ -35,8 +37,11 @@ cuda_flags = $(if $(filter %_sm90a,$(1)),$(call cuda_gencode,$(filter sm_90a,$(C
 NVCC_FLAGS ?= -O3 -std=c++17 -Xptxas -v,-warn-spills,-Werror -compress-mode=size
 
 CUDA_CPPFLAGS := -Ikernels -Ikernels/probe
-ifneq ($(and $(CUDA_DIR),$(wildcard $(CUDA_DIR)/include/cupti_range_profiler.h)),)
-CUDA_CPPFLAGS += -DRG_HAVE_CUPTI=1 -Ikernels/compat -isystem $(CUDA_DIR)/include
+CUPTI_HEADER  := $(if $(CUDA_DIR),$(firstword $(wildcard $(addsuffix /cupti_range_profiler.h,\
+  $(CUDA_DIR)/include $(CUDA_DIR)/extras/CUPTI/include /usr/include))))
+ifneq ($(CUPTI_HEADER),)
+CUDA_CPPFLAGS += -DRG_HAVE_CUPTI=1 -Ikernels/compat $(addprefix -isystem ,$(sort $(filter-out /usr/include,\
+  $(patsubst %/,%,$(dir $(CUPTI_HEADER))) $(wildcard $(CUDA_DIR)/include))))
 else
 CUDA_CPPFLAGS += -DRG_HAVE_CUPTI=0
 endif
