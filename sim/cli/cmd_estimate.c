@@ -319,8 +319,7 @@ static rg_status report_band(const estimate *e, const rg_kernel_device *device, 
 }
 
 /* Both passes under the machine's roofs. */
-static rg_status draw(const estimate *e, const rg_kernel_device *device, const char *path,
-                      rg_err *err)
+static rg_status draw(const estimate *e, const char *path, rg_err *err)
 {
     rg_roof_figure *figure = RG_NEW(e->arena, rg_roof_figure, 1, err);
     if (!figure)
@@ -331,8 +330,8 @@ static rg_status draw(const estimate *e, const rg_kernel_device *device, const c
     const rg_pass decode = rg_load_decode_pass(e->load.batch, (double)e->load.context_tokens);
     const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
     const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
-    RG_TRY(rg_roof_add_pass(figure, device, &decode, "decode", 'd', err));
-    RG_TRY(rg_roof_add_pass(figure, device, &prefill, "prefill", 'p', err));
+    RG_TRY(rg_roof_add_pass(figure, e->step, &decode, "decode", 'd', err));
+    RG_TRY(rg_roof_add_pass(figure, e->step, &prefill, "prefill", 'p', err));
     RG_TRY(rg_roof_draw(figure, path, err));
     rg_report_image(e->report, path,
                     "The operators under the machine's roofs: d decode, p prefill");
@@ -350,8 +349,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     const rg_setup *s = &e->setup;
     RG_TRY(rg_estimate_load(e->step, s->cluster, &s->formats, &s->parallel, &s->engine, &e->load,
                             &e->result, err));
-    rg_kernel_device *device;
-    RG_TRY(rg_kernel_prepare(arena, s->accel, &s->kernel, &device, err));
+    const rg_kernel_device *device = rg_step_kernels(e->step);
     rg_report_assume(e->report, "%s", rg_kernel_device_note(device));
     if (s->model->max_positions > 0 &&
         e->load.context_tokens + e->load.output_tokens > s->model->max_positions)
@@ -369,7 +367,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
                             e->report, err));
     RG_TRY(report_band(e, device, err));
     if (rg_arg_given(args, "plot"))
-        RG_TRY(draw(e, device, rg_arg_text(args, "plot"), err));
+        RG_TRY(draw(e, rg_arg_text(args, "plot"), err));
     RG_TRY(report_operators(e, err));
     RG_TRY(rg_arg_write(args, e->report, "operators", err));
     if (!e->result.fits)

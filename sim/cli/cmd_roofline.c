@@ -9,6 +9,7 @@
 #include "trace/run.h"
 #include "report/plot.h"
 #include "roofline/roofline.h"
+#include "step/estimate.h"
 
 static rg_status add_model(rg_roof_figure *f, const rg_args *args, rg_setup *setup, rg_err *err)
 {
@@ -21,20 +22,19 @@ static rg_status add_model(rg_roof_figure *f, const rg_args *args, rg_setup *set
     RG_TRY(rg_arg_int(args, "prompt", 1, 1 << 30, &prompt, err));
     RG_TRY(rg_setup_model(f->arena, args, f->report, setup, err));
     RG_TRY(rg_setup_arrangement(args, f->report, setup, err));
-    rg_kernel_device *device;
-    RG_TRY(rg_kernel_prepare(f->arena, f->setup->accel, &f->setup->kernel, &device, err));
-    rg_report_assume(f->report, "%s", rg_kernel_device_note(device));
+    RG_TRY(rg_setup_engine(f->arena, args, f->report, setup, err));
+    rg_step_context *step;
+    RG_TRY(rg_step_prepare(f->arena, setup->cluster, setup->model, &setup->formats,
+                           &setup->parallel, &setup->engine, &setup->kernel, &step, err));
+    rg_report_assume(f->report, "%s", rg_kernel_device_note(rg_step_kernels(step)));
     if (phase != 2) {
-        const rg_pass decode = {.decodes = batch,
-                                .tokens_per_decode = 1,
-                                .decode_kv_tokens = (double)batch * (double)context,
-                                .decode_kv_max = (double)context};
-        RG_TRY(rg_roof_add_pass(f, device, &decode, "decode", 'd', err));
+        const rg_pass decode = rg_load_decode_pass(batch, (double)context);
+        RG_TRY(rg_roof_add_pass(f, step, &decode, "decode", 'd', err));
     }
     if (phase != 1) {
         const rg_chunk chunk = {.new_tokens = prompt};
         const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
-        RG_TRY(rg_roof_add_pass(f, device, &prefill, "prefill", 'p', err));
+        RG_TRY(rg_roof_add_pass(f, step, &prefill, "prefill", 'p', err));
     }
     return RG_OK;
 }
@@ -292,6 +292,7 @@ static const rg_option options[] = {
     RG_SETUP_FORMATS,
     RG_SETUP_PARALLEL,
     RG_SETUP_KERNEL,
+    RG_SETUP_ENGINE,
     RG_SETUP_CHANGES,
     {NULL, 0, NULL, NULL, NULL, false},
 };
@@ -305,8 +306,9 @@ const rg_command rg_cmd_roofline = {
     .description =
         "Roofs come from the hardware file: one slope for each memory level, one ceiling for each\n"
         "dense peak. The axes are whole decades around these ceilings, so that two figures of one\n"
-        "machine can be laid over each other. Points come from a model (one for each operator, at\n"
-        "the time of ridge's kernel model) and from measured CSV files.",
+        "machine can be laid over each other. Points come from a model (the operators of a pass "
+        "on\n"
+        "its arrangement, as 'ridge estimate' lists them) and from measured CSV files.",
     .examples = "  ridge roofline --hw h200-sxm --model llama-3.1-8b --plot roofline.svg\n"
                 "  ridge roofline --hw h100-pcie --measured kernels.csv --terminal",
     .options = options,

@@ -33,9 +33,10 @@ typedef struct rg_roof_figure {
  * assumption of the report, by name. RG_ERR_LIMIT beyond RG_ROOF_POINTS. */
 rg_status rg_roof_add(rg_roof_figure *figure, const rg_roof_point *point, rg_err *err);
 
-/** Points of the operators of a pass on one rank, ids "<letter>1", "<letter>2" ... */
-rg_status rg_roof_add_pass(rg_roof_figure *figure, const rg_kernel_device *device,
-                           const rg_pass *pass, const char *phase, char letter, rg_err *err);
+/** Points of the operators of a pass on the busiest rank, ids "<letter>1", "<letter>2" ...; their
+ * shares are of all parts of the step, communication counted. */
+rg_status rg_roof_add_pass(rg_roof_figure *figure, rg_step_context *step, const rg_pass *pass,
+                           const char *phase, char letter, rg_err *err);
 
 /** Draw roofs and points; path NULL draws on the terminal. */
 rg_status rg_roof_draw(const rg_roof_figure *figure, const char *path, rg_err *err);

@@ -590,6 +590,11 @@ rg_status rg_step_prepare_shared(rg_arena *arena, rg_step_shared *shared, const 
     return RG_OK;
 }
 
+const rg_kernel_device *rg_step_kernels(const rg_step_context *context)
+{
+    return context->device;
+}
+
 /* ---- the account ---- */
 
 static rg_status add_comm_part(const rg_step_context *x, const comm *c, rg_step_part *part,

@@ -99,6 +99,8 @@ rg_status rg_step_prepare_shared(rg_arena *arena, rg_step_shared *shared, const 
                                  const rg_parallel *parallel, const rg_engine *engine,
                                  const rg_kernel_options *options, rg_step_context **out,
                                  rg_err *err);
+/** The constants of its devices, as the engine's choices leave them. */
+const rg_kernel_device *rg_step_kernels(const rg_step_context *context);
 /** Time of one pass. Allocates nothing; safe to call millions of times. Fills tables of the context
  * as it goes, so a context belongs to one thread at a time. */
 rg_status rg_step_time_of(rg_step_context *context, const rg_pass *pass, rg_step_time *out,
