@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/coll_workload.h"
 #include "cli/setup.h"
 #include "core/file.h"
 #include "core/text.h"
@@ -506,6 +507,24 @@ static rg_status read_query(job *j, rg_err *err)
     return RG_OK;
 }
 
+static rg_status workload(job *j, rg_err *err)
+{
+    static const char *const unlike[] = {"op",   "bytes",      "from",     "to",       "factor",
+                                         "plot", "crossovers", "measured", "simulate", "stride"};
+    const rg_cluster *c = j->setup.cluster;
+    int64_t ranks = c->devices_per_node * c->nodes;
+    for (size_t i = 0; i < sizeof unlike / sizeof *unlike; i++)
+        if (rg_arg_given(j->args, unlike[i]))
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "--workload says what is communicated: leave out --%s", unlike[i]);
+    if (rg_arg_given(j->args, "ranks"))
+        RG_TRY(rg_arg_int(j->args, "ranks", 1, 1 << 20, &ranks, err));
+    RG_TRY(rg_coll_workload(j->arena, rg_arg_text(j->args, "workload"), &j->setup, j->links,
+                            &j->base, ranks, j->report, err));
+    rg_report_assume(j->report, "%s", rg_coll_note(j->links));
+    return rg_arg_write(j->args, j->report, "points", err);
+}
+
 static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
 {
     job j = {.arena = arena, .args = args};
@@ -516,6 +535,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
         RG_TRY(rg_arg_int(args, "nodes", 1, 65536, &j.setup.cluster->nodes, err));
     RG_TRY(read_query(&j, err));
     RG_TRY(rg_coll_prepare(arena, j.setup.cluster, NULL, &j.links, err));
+    if (rg_arg_given(args, "workload"))
+        return workload(&j, err);
     j.points = RG_NEW(arena, point, MOST_POINTS, err);
     if (j.points == NULL)
         return RG_ERR_LIMIT;
@@ -560,6 +581,9 @@ static const rg_option options[] = {
     {"simulate", 0, NULL, NULL, "also run the schedule as flows over the bare links", false},
     {"crossovers", 0, NULL, NULL, "list the sizes at which the automatic choice changes", false},
     {"measured", 0, "LOG", NULL, "nccl-tests log: predict its rows and compare", true},
+    {"workload", 0, "FILE", NULL,
+     "time every communication of a Chakra trace (.et) or of ASTRA-sim or SimAI workload text",
+     false},
     {"plot", 0, "FILE", NULL, "figure of bus bandwidth (.svg, .png, .pdf, - for the terminal)",
      false},
     {0}};
@@ -576,12 +600,16 @@ const rg_command rg_cmd_coll = {
         "scatter and all-to-all.\n\n"
         "With --measured, every out-of-place row of an nccl-tests log is predicted and compared "
         "size "
-        "by size; the log's printed average mixes all sizes and is not used.",
+        "by size; the log's printed average mixes all sizes and is not used.\n\n"
+        "With --workload, every node of a Chakra trace, or layer of a workload of ASTRA-sim or "
+        "SimAI, is run on one rank's host, device and network: when the last one ends, how much "
+        "communication nothing hides, and which collectives it is. Compute times are the file's.",
     .examples =
         "ridge coll --hw hgx-h200\n"
         "ridge coll --hw hgx-h200 --op all_gather --ranks 2,4,8 --plot busbw.svg\n"
         "ridge coll --hw superpod-h200 --ranks 256 --bytes '4 GB' -a hierarchical --simulate\n"
-        "ridge coll --hw hgx-h100 --measured all_reduce.log\n",
+        "ridge coll --hw hgx-h100 --measured all_reduce.log\n"
+        "ridge coll --hw hgx-h100 --workload step.0.et\n",
     .options = options,
     .run = run,
 };

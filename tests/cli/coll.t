@@ -57,3 +57,29 @@ ridge: option --ranks: 'x' is no number of ranks
 # One rank in the singular.
 $ ridge coll --hw hgx-h200 --ranks 1 --bytes '1 MiB' | grep -o 'over 1 rank[^:]*'
 over 1 rank
+
+# Workloads of other simulators: what is exposed, each collective once, and where the numbers are from.
+$ ridge coll --hw hgx-h200 --nodes 2 --workload $ROOT/tests/fuzz/corpus/workload/layers.txt | head -12
+one rank of the simai workload ends after [...] ms; [...] % of it is communication with the device idle
+  last node ends        [...]
+  device                2.700 ms
+  host                  0.000 s
+  network               [...]
+  network, device idle  [...]
+Communications, the most time first
+  op          group  ranks      size  count [...]
+  all_reduce  dp         4  134.2 MB      1 [...]
+  all_reduce  dp_ep      2  67.11 MB      1 [...]
+  all_reduce  tp         4  33.55 MB      2 [...]
+  all_to_all  ep         2  16.78 MB      2 [...]
+$ ridge coll --hw hgx-h200 --workload $ROOT/tests/fuzz/corpus/workload/small.et | grep -c 'process group\|bare roofline\|does not say'
+3
+$ ridge coll --hw hgx-h200 --workload $ROOT/tests/fuzz/corpus/workload/layers.txt
+ridge: 4 ranks, 4 devices apart, do not fit on the 8 devices of 'hgx-h200'; give it more nodes (--nodes)
+[2]
+$ ridge coll --hw hgx-h200 --workload $ROOT/NEWS.md
+ridge: ROOT/NEWS.md:1: no workload: neither a Chakra trace (.et) nor [...]
+[2]
+$ ridge coll --hw hgx-h200 --op all_gather --workload $ROOT/tests/fuzz/corpus/workload/small.et
+ridge: --workload says what is communicated: leave out --op
+[2]
