@@ -37,7 +37,20 @@ static const char *quantised(const rg_arrangement *a)
     return a->weight_type && strncmp(a->weight_type, "fp8", 3) == 0 ? "fp8" : NULL;
 }
 
-static void vllm(line *l, const rg_space *s, const rg_candidate *c, double memory)
+/* The setting of an engine that gives this KV memory: each counts a share of something else. */
+static double memory_share(const rg_candidate *c, rg_memory_share of)
+{
+    const rg_capacity *m = &c->capacity;
+    const double there = m->device_bytes - m->driver_bytes, held = m->kv_bytes + m->state_bytes;
+    const double beside = m->activation_bytes + m->graph_bytes + m->context_bytes;
+    const double share = of == RG_SHARE_TOTAL ? (held + m->weight_bytes + beside) / there
+                         : of == RG_SHARE_STATIC
+                             ? (held + m->weight_bytes) / (there - m->context_bytes)
+                             : held / (there - m->weight_bytes - beside);
+    return share < 0.99 ? share : 0.99;
+}
+
+static void vllm(line *l, const rg_space *s, const rg_candidate *c)
 {
     const rg_arrangement *a = &s->arrangements[c->arrangement];
     const rg_parallel *p = &a->parallel;
@@ -52,8 +65,9 @@ static void vllm(line *l, const rg_space *s, const rg_candidate *c, double memor
         put(l, " --enable-expert-parallel");
     if (p->cp > 1)
         put(l, " --decode-context-parallel-size %lld", (long long)p->cp);
-    put(l, " --max-num-seqs %lld --max-num-batched-tokens %lld --gpu-memory-utilization %g",
-        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens, memory);
+    put(l, " --max-num-seqs %lld --max-num-batched-tokens %lld --gpu-memory-utilization %.2f",
+        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens,
+        memory_share(c, RG_SHARE_TOTAL));
     if (quantised(a))
         put(l, " --quantization %s", quantised(a));
     if (cache_type(a))
@@ -62,7 +76,7 @@ static void vllm(line *l, const rg_space *s, const rg_candidate *c, double memor
         put(l, " --no-enable-prefix-caching");
 }
 
-static void sglang(line *l, const rg_space *s, const rg_candidate *c, double memory)
+static void sglang(line *l, const rg_space *s, const rg_candidate *c)
 {
     const rg_arrangement *a = &s->arrangements[c->arrangement];
     const rg_parallel *p = &a->parallel;
@@ -74,8 +88,9 @@ static void sglang(line *l, const rg_space *s, const rg_candidate *c, double mem
         put(l, " --ep-size %lld", (long long)p->ep);
     if (p->attention_dp)
         put(l, " --dp-size %lld --enable-dp-attention", (long long)p->tp);
-    put(l, " --max-running-requests %lld --chunked-prefill-size %lld --mem-fraction-static %g",
-        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens, memory);
+    put(l, " --max-running-requests %lld --chunked-prefill-size %lld --mem-fraction-static %.2f",
+        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens,
+        memory_share(c, RG_SHARE_STATIC));
     if (quantised(a))
         put(l, " --quantization %s", quantised(a));
     if (cache_type(a))
@@ -83,15 +98,6 @@ static void sglang(line *l, const rg_space *s, const rg_candidate *c, double mem
             strcmp(cache_type(a), "fp8") == 0 ? "fp8_e4m3" : cache_type(a));
     if (!c->rules.prefix_caching)
         put(l, " --disable-radix-cache");
-}
-
-/* TensorRT-LLM counts the share of memory that is left after the weights. */
-static double free_share(const rg_candidate *c)
-{
-    const rg_capacity *m = &c->capacity;
-    const double left = m->device_bytes - m->driver_bytes - m->weight_bytes - m->activation_bytes;
-    const double share = left > 0 ? m->kv_bytes / left : 0;
-    return share > 0.98 ? 0.98 : share;
 }
 
 static void trtllm(line *l, const rg_space *s, const rg_candidate *c)
@@ -104,7 +110,8 @@ static void trtllm(line *l, const rg_space *s, const rg_candidate *c)
     if (p->ep > 1)
         put(l, " --ep_size %lld", (long long)p->ep);
     put(l, " --max_batch_size %lld --max_num_tokens %lld --kv_cache_free_gpu_memory_fraction %.2f",
-        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens, free_share(c));
+        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens,
+        memory_share(c, RG_SHARE_FREE));
     if (cache_type(a) || p->attention_dp) {
         put(l, " --extra_llm_api_options with");
         if (cache_type(a))
@@ -117,13 +124,12 @@ static void trtllm(line *l, const rg_space *s, const rg_candidate *c)
 void rg_plan_launch_hints(rg_arena *arena, const rg_space *s, const rg_candidate *c,
                           int64_t replicas, const char *out[3])
 {
-    const double memory = s->engines[c->engine].memory_utilisation;
     for (int i = 0; i < 3; i++) {
         line l = {.used = 0};
         if (i == 0)
-            vllm(&l, s, c, memory);
+            vllm(&l, s, c);
         else if (i == 1)
-            sglang(&l, s, c, memory);
+            sglang(&l, s, c);
         else
             trtllm(&l, s, c);
         if (replicas > 1)

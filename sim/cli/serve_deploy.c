@@ -256,6 +256,7 @@ static rg_status derive_memory(rg_serve_job *job, rg_engine_rules *rules, rg_err
                                     .formats = &job->formats,
                                     .parallel = &job->parallel,
                                     .utilisation = utilisation,
+                                    .share_of = job->engine.memory_share_of,
                                     .device_bytes = device};
     const int64_t wanted = rules->max_sequences;
     RG_TRY(rg_replica_memory(&query, rules, &job->capacity, err));

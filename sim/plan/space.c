@@ -310,7 +310,8 @@ static rg_status finish(const rg_space *s, rg_candidate *c, rg_err *err)
                                     .model = s->model,
                                     .formats = &a->formats,
                                     .parallel = &a->parallel,
-                                    .utilisation = utilisation > 0 ? utilisation : 0.9};
+                                    .utilisation = utilisation > 0 ? utilisation : 0.9,
+                                    .share_of = s->engines[c->engine].memory_share_of};
     RG_TRY(rg_replica_memory(&query, &c->rules, &c->capacity, err));
     c->rules.blocks = c->capacity.blocks;
     /* a model without KV needs room for its state alone */

@@ -29,6 +29,11 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* Recurrent state of as many sequences as are wanted, up to half of what is left where the model
  * has a cache too. Assumed: engines that page state beside KV find their own balance; half of each
  * holds for sequences whose state and cache are alike. */
@@ -45,6 +50,27 @@ static void reserve_state(const rg_capacity_query *q, rg_capacity *c)
     c->kv_bytes -= c->state_bytes;
 }
 
+static void share_out(const rg_capacity_query *q, rg_capacity *c)
+{
+    const double there = c->device_bytes - c->driver_bytes;
+    const double beside = c->activation_bytes + c->graph_bytes + c->context_bytes;
+    const double left = there - c->weight_bytes - beside;
+    switch (q->share_of) {
+    case RG_SHARE_TOTAL:
+        c->usable_bytes = q->utilisation * there;
+        c->kv_bytes = c->usable_bytes - c->weight_bytes - beside;
+        return;
+    case RG_SHARE_STATIC:
+        c->usable_bytes = q->utilisation * (there - c->context_bytes);
+        c->kv_bytes = smaller(c->usable_bytes - c->weight_bytes, left);
+        return;
+    case RG_SHARE_FREE:
+        c->usable_bytes = there;
+        c->kv_bytes = q->utilisation * left;
+        return;
+    }
+}
+
 rg_capacity rg_capacity_of(const rg_capacity_query *q)
 {
     rg_capacity c = {.device_bytes = q->device_bytes};
@@ -52,7 +78,6 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
         c.device_bytes = rg_accel_memory_bytes(q->accel);
         c.driver_bytes = driver_fixed_bytes + driver_ratio * c.device_bytes;
     }
-    c.usable_bytes = q->utilisation * (c.device_bytes - c.driver_bytes);
     c.weight_bytes = rg_shard_weight_bytes(q->model, q->formats, q->shard).v;
     const int64_t rows =
         q->max_sequences < q->max_batched_tokens ? q->max_sequences : q->max_batched_tokens;
@@ -71,8 +96,7 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
                                          split * (double)q->block_tokens)
                         .v /
                     split;
-    c.kv_bytes =
-        c.usable_bytes - c.weight_bytes - c.activation_bytes - c.graph_bytes - c.context_bytes;
+    share_out(q, &c);
     reserve_state(q, &c);
     c.blocks = c.kv_bytes > 0 && c.block_bytes > 0 ? (int64_t)floor(c.kv_bytes / c.block_bytes) : 0;
     return c;

@@ -43,6 +43,7 @@ rg_status rg_replica_memory(const rg_replica_query *q, rg_engine_rules *rules, r
                                      .formats = q->formats,
                                      .shard = &shard,
                                      .utilisation = q->utilisation,
+                                     .share_of = q->share_of,
                                      .max_batched_tokens = rules->max_batched_tokens,
                                      .max_sequences = rules->max_sequences,
                                      .block_tokens = rules->block_tokens,

@@ -21,7 +21,8 @@ typedef struct rg_replica_query {
     const rg_model *model;
     const rg_formats *formats;
     const rg_parallel *parallel;
-    double utilisation;  /* of device memory */
+    double utilisation; /* of device memory */
+    rg_memory_share share_of;
     double device_bytes; /* as the runtime reports it; 0: by the hardware file */
 } rg_replica_query;
 

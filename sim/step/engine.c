@@ -95,6 +95,7 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
 {
     static const char *const kinds[] = {"engine", NULL};
     static const char *const libraries[] = {"nccl", "custom", NULL};
+    static const char *const shares[] = {"total", "static", "free", NULL};
     static const char *const attentions[] = {"auto", "trtllm", "flash", NULL};
     *out = (rg_engine){0};
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "an engine file", err));
@@ -115,8 +116,11 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     out->attention = (rg_attention_library)choice;
     RG_TRY(rg_map_get(root, "collectives", &node, err));
     RG_TRY(rg_node_choice(node, libraries, &choice, err));
-    RG_TRY(rg_map_done(root, err));
     out->collectives = choice == 0 ? RG_LIB_NCCL : RG_LIB_CUSTOM;
+    RG_TRY(rg_map_get(root, "memory_share_of", &node, err));
+    RG_TRY(rg_node_choice(node, shares, &choice, err));
+    out->memory_share_of = (rg_memory_share)choice;
+    RG_TRY(rg_map_done(root, err));
     out->step_overhead_s = f.step_overhead.value;
     out->per_sequence_s = f.per_sequence.value;
     out->device_gap_s = f.device_gap.value;

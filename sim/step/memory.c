@@ -4,12 +4,26 @@
 
 #include "step/inner.h"
 
+/* What the engine may fill with weights, activations, reserve and KV. */
+static double usable_bytes(const rg_engine *e, const rg_step_memory *m)
+{
+    const double u = e->memory_utilisation, beside = m->activations.v + m->reserve.v;
+    switch (e->memory_share_of) {
+    case RG_SHARE_TOTAL:
+        break;
+    case RG_SHARE_STATIC: /* weights and KV in the share, the rest beside them */
+        return fmin(u * m->capacity.v + beside, m->capacity.v);
+    case RG_SHARE_FREE:
+        return u * m->capacity.v + (1 - u) * fmin(m->weights.v + beside, m->capacity.v);
+    }
+    return u * m->capacity.v;
+}
+
 /** Memory of one stage's rank beside KV and state of sequences. */
 static rg_step_memory stage_memory(const rg_step_context *x, const stage *s, double tokens_each)
 {
     const rg_engine *e = &x->engine;
     rg_step_memory m = {.capacity = RG_B(rg_accel_memory_bytes(x->cluster->accel))};
-    m.usable = RG_B(m.capacity.v * e->memory_utilisation);
     m.weights = rg_shard_weight_bytes(x->model, &x->formats, &s->shard);
     if (x->parallel.expert_replicas > 0 && s->moes > 0) {
         int64_t layers = 0, experts = 0, inter = 0, matrices = 0;
@@ -40,6 +54,7 @@ static rg_step_memory stage_memory(const rg_step_context *x, const stage *s, dou
     m.activations = rg_shard_activation_bytes(x->model, &x->formats, &s->shard, widest,
                                               s->shard.head ? logit_rows : 0);
     m.reserve = RG_B(e->reserve_bytes);
+    m.usable = RG_B(usable_bytes(e, &m));
     return m;
 }
 

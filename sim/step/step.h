@@ -34,17 +34,25 @@ typedef struct rg_parallel {
     int64_t expert_load_count;
 } rg_parallel;
 
+/** What an engine's memory_utilisation is a share of. */
+typedef enum rg_memory_share {
+    RG_SHARE_TOTAL,  /* all memory; weights, activations, graphs and KV have to go in (vLLM) */
+    RG_SHARE_STATIC, /* all memory; weights and KV go in, the rest lives beside them (SGLang) */
+    RG_SHARE_FREE,   /* what weights, activations and graphs leave; KV alone (TensorRT-LLM) */
+} rg_memory_share;
+
 /** Engine constants: parameters of a serving engine, in a YAML, each with its meaning and source.
  */
 typedef struct rg_engine {
-    const char *name;          /* "vllm", "sglang", "trtllm" */
-    double step_overhead_s;    /* host work per step that is not hidden */
-    double per_sequence_s;     /* host work per sequence in the step */
-    double overlap_ratio;      /* share of communication hidden behind compute, 0..1 */
-    bool async_scheduling;     /* the next step is scheduled while this one runs */
-    bool cuda_graphs;          /* decode steps are replayed; else every kernel is launched */
-    double memory_utilisation; /* share of device memory that the engine may take */
-    double reserve_bytes;      /* context, graphs, fragmentation */
+    const char *name;                /* "vllm", "sglang", "trtllm" */
+    double step_overhead_s;          /* host work per step that is not hidden */
+    double per_sequence_s;           /* host work per sequence in the step */
+    double overlap_ratio;            /* share of communication hidden behind compute, 0..1 */
+    bool async_scheduling;           /* the next step is scheduled while this one runs */
+    bool cuda_graphs;                /* decode steps are replayed; else every kernel is launched */
+    double memory_utilisation;       /* share of device memory that the engine may take */
+    rg_memory_share memory_share_of; /* of which memory it is the share */
+    double reserve_bytes;            /* context, graphs, fragmentation */
     int64_t max_batched_tokens, max_sequences, block_tokens;
     const char *title, *path, *note;
     double device_gap_s;         /* device idle between two steps, even when host work is hidden */
@@ -124,7 +132,7 @@ rg_status rg_step_parts(rg_arena *arena, rg_step_context *context, const rg_pass
 /** Memory of the fullest rank when so many sequences of so many tokens are held. */
 typedef struct rg_step_memory {
     rg_bytes capacity; /* of the device, as the driver gives it */
-    rg_bytes usable;   /* capacity times the engine's memory_utilisation */
+    rg_bytes usable;   /* of it, what the engine fills by its memory_utilisation */
     rg_bytes weights, activations, kv, state, reserve, total;
     rg_bytes kv_per_token; /* growth of one sequence */
     int64_t max_sequences; /* of this length that fit; 0 when the weights alone do not */

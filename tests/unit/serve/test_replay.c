@@ -314,6 +314,47 @@ static void capacity_adds_up_to_the_blocks_of_a_real_engine(void **state)
     assert_int_equal(rg_capacity_of(&q).blocks, 0);
 }
 
+/* The same 0.9 is of all memory, of all for weights and KV alone, or of what is left. */
+static void an_engine_s_share_is_of_what_its_documentation_says(void **state)
+{
+    (void)state;
+    rg_accel *accel;
+    rg_model *model;
+    rg_formats formats;
+    assert_ok(rg_accel_load(arena, "h200-sxm", &accel, &err));
+    assert_ok(rg_model_load(arena, "llama-3.1-8b", &model, &err));
+    assert_ok(rg_formats_choose(model, NULL, NULL, NULL, &formats, &err));
+    const rg_shard shard = {.tp = 1, .embedding = true, .head = true};
+    rg_capacity_query q = {.accel = accel,
+                           .model = model,
+                           .formats = &formats,
+                           .shard = &shard,
+                           .utilisation = 0.9,
+                           .share_of = RG_SHARE_TOTAL,
+                           .max_batched_tokens = 8192,
+                           .max_sequences = 256,
+                           .block_tokens = 16,
+                           .ranks = 1};
+    const rg_capacity total = rg_capacity_of(&q);
+    q.share_of = RG_SHARE_STATIC;
+    const rg_capacity fixed = rg_capacity_of(&q);
+    q.share_of = RG_SHARE_FREE;
+    const rg_capacity rest = rg_capacity_of(&q);
+    const double there = total.device_bytes - total.driver_bytes;
+    const double beside = total.activation_bytes + total.graph_bytes + total.context_bytes;
+    assert_close(total.kv_bytes, 0.9 * there - total.weight_bytes - beside, 1e-12);
+    assert_close(fixed.kv_bytes, 0.9 * (there - total.context_bytes) - total.weight_bytes, 1e-12);
+    assert_close(rest.kv_bytes, 0.9 * (there - total.weight_bytes - beside), 1e-12);
+    assert_true(total.kv_bytes < fixed.kv_bytes && total.kv_bytes < rest.kv_bytes);
+    /* No share of all memory leaves less for activations than they take. */
+    q.utilisation = 1;
+    q.share_of = RG_SHARE_STATIC;
+    assert_close(rg_capacity_of(&q).kv_bytes, there - total.weight_bytes - beside, 1e-12);
+    /* All of what is left is the same. */
+    q.share_of = RG_SHARE_FREE;
+    assert_close(rg_capacity_of(&q).kv_bytes, there - total.weight_bytes - beside, 1e-12);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -330,6 +371,7 @@ int main(void)
         TEST(prefixes_follow_their_first_owner),
         TEST(broken_records_are_named),
         TEST(capacity_adds_up_to_the_blocks_of_a_real_engine),
+        TEST(an_engine_s_share_is_of_what_its_documentation_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
