@@ -161,32 +161,42 @@ static rg_status need(const rg_args *args, const char *name, const char **text, 
                    name, args->options[index_of(args, name)]->argument, args->command->name);
 }
 
+/* An option that the command does not have counts as not given. */
+static const char *look_up(const void *from, const char *name, rg_pos *pos)
+{
+    const rg_args *args = from;
+    *pos = RG_NOWHERE;
+    for (int i = 0; i < args->count; i++) {
+        if (strcmp(args->options[i]->name, name) != 0)
+            continue;
+        if (!args->options[i]->argument)
+            return args->values[i] ? "true" : NULL;
+        return args->values[i] ? args->values[i]->value : args->options[i]->fallback;
+    }
+    return NULL;
+}
+
+rg_lookup rg_arg_lookup(const rg_args *args)
+{
+    return (rg_lookup){look_up, args};
+}
+
 rg_status rg_arg_int(const rg_args *args, const char *name, int64_t least, int64_t most,
                      int64_t *out, rg_err *err)
 {
     const char *text;
+    const rg_lookup l = rg_arg_lookup(args);
     RG_TRY(need(args, name, &text, err));
-    if (!rg_text_to_int(text, out))
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s '%s' is not a whole number",
-                       name, text);
-    if (*out < least || *out > most)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s '%s' is not in %lld to %lld",
-                       name, text, (long long)least, (long long)most);
-    return RG_OK;
+    return rg_lookup_int(&l, name, least, most, out, err);
 }
 
 rg_status rg_arg_real(const rg_args *args, const char *name, double least, double most, double *out,
                       rg_err *err)
 {
     const char *text;
+    const rg_lookup l = rg_arg_lookup(args);
     RG_TRY(need(args, name, &text, err));
-    if (!rg_text_to_real(text, out))
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s '%s' is not a finite number",
-                       name, text);
-    if (!(*out >= least && *out <= most))
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s '%s' is not in %g to %g", name,
-                       text, least, most);
-    return RG_OK;
+    return rg_lookup_real(&l, name, least, most, out, err);
 }
 
 rg_status rg_arg_quantity(const rg_args *args, const char *name, rg_dim dim, double *out,

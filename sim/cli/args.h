@@ -7,6 +7,7 @@
 #define RG_CLI_ARGS_H
 
 #include "cli/command.h"
+#include "core/lookup.h"
 #include "report/report.h"
 
 /** Options that every command has: format, output, quiet, seed, help. Ends with name NULL. */
@@ -16,6 +17,9 @@ extern const rg_option rg_common_options[];
  * nearest), a missing value, too few or too many operands. */
 rg_status rg_args_parse(rg_arena *arena, const rg_command *command, int argc, char **argv,
                         rg_args **out, rg_err *err);
+
+/** The options as named values, for readers that serve files too. */
+rg_lookup rg_arg_lookup(const rg_args *args);
 
 /** The form that --format asks for. */
 rg_status rg_arg_form(const rg_args *args, rg_form *out, rg_err *err);

@@ -173,8 +173,7 @@ static rg_status prepare(estimate *e, const rg_args *args, rg_err *err)
     RG_TRY(rg_setup_changes(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_machine(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_model(e->arena, args, e->report, &e->setup, err));
-    RG_TRY(rg_setup_arrangement(args, e->report, &e->setup, err));
-    RG_TRY(rg_policy_arrangement(e->arena, args, &e->setup, err));
+    RG_TRY(rg_setup_arrangement(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_engine(e->arena, args, e->report, &e->setup, err));
     setting(e->report, "batch", e->load.batch);
     setting(e->report, "context_tokens", e->load.context_tokens);
@@ -387,6 +386,7 @@ static const rg_option options[] = {
      "roofline figure to FILE.svg, .png or .pdf, data and script beside it", false},
     RG_SETUP_FORMATS,
     RG_SETUP_PARALLEL,
+    RG_SETUP_SPLITS,
     RG_SETUP_KERNEL,
     RG_SETUP_CHANGES,
     RG_SETUP_ENGINE,

@@ -21,7 +21,7 @@ static rg_status add_model(rg_roof_figure *f, const rg_args *args, rg_setup *set
     RG_TRY(rg_arg_int(args, "context", 1, 1 << 30, &context, err));
     RG_TRY(rg_arg_int(args, "prompt", 1, 1 << 30, &prompt, err));
     RG_TRY(rg_setup_model(f->arena, args, f->report, setup, err));
-    RG_TRY(rg_setup_arrangement(args, f->report, setup, err));
+    RG_TRY(rg_setup_arrangement(f->arena, args, f->report, setup, err));
     RG_TRY(rg_setup_engine(f->arena, args, f->report, setup, err));
     rg_step_context *step;
     RG_TRY(rg_step_prepare(f->arena, setup->cluster, setup->model, &setup->formats,
@@ -291,6 +291,7 @@ static const rg_option options[] = {
     {"prompt", 0, "N", "2048", "tokens of the prefill", false},
     RG_SETUP_FORMATS,
     RG_SETUP_PARALLEL,
+    RG_SETUP_SPLITS,
     RG_SETUP_KERNEL,
     RG_SETUP_ENGINE,
     RG_SETUP_CHANGES,

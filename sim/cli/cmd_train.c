@@ -135,7 +135,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     RG_TRY(rg_setup_changes(arena, args, report, &s, err));
     RG_TRY(rg_setup_machine(arena, args, report, &s, err));
     RG_TRY(rg_setup_model(arena, args, report, &s, err));
-    RG_TRY(rg_setup_arrangement(args, report, &s, err));
+    RG_TRY(rg_setup_arrangement(arena, args, report, &s, err));
     RG_TRY(rg_arg_int(args, "interleave", 1, 64, &s.parallel.pp_interleave, err));
     int64_t nodes = 0;
     const rg_parallel *p = &s.parallel;

@@ -1,5 +1,4 @@
-/* cli/policy.c: options of finer splits, and of speculation, offloading and life without a cache.
- */
+/* cli/policy.c: options of speculation, offloading and life without a cache. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/policy.h"
 
@@ -10,59 +9,6 @@
 #include "core/text.h"
 #include "step/offload.h"
 #include "step/speculate.h"
-
-enum { MOST_LOADS = 4096 };
-
-/** "0.9,0.8" as numbers. */
-static rg_status read_list(rg_arena *arena, const rg_args *args, const char *name, int most,
-                           double **out, int *count, rg_err *err)
-{
-    const char *text = rg_arg_text(args, name);
-    *count = 0;
-    *out = RG_NEW(arena, double, most, err);
-    if (*out == NULL)
-        return RG_ERR_LIMIT;
-    while (text != NULL && *text != '\0') {
-        char part[40];
-        const size_t length = strcspn(text, ",");
-        if (length == 0 || length >= sizeof part || *count == most)
-            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                           "option --%s '%s': up to %d numbers with commas between", name,
-                           rg_arg_text(args, name), most);
-        memcpy(part, text, length);
-        part[length] = '\0';
-        if (!rg_text_to_real(part, &(*out)[*count]))
-            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s: '%s' is no number", name,
-                           part);
-        (*count)++;
-        text += length + (text[length] == ',');
-    }
-    return RG_OK;
-}
-
-rg_status rg_policy_arrangement(rg_arena *arena, const rg_args *args, rg_setup *setup, rg_err *err)
-{
-    rg_parallel *p = &setup->parallel;
-    if (rg_arg_given(args, "micro-batches"))
-        RG_TRY(rg_arg_int(args, "micro-batches", 1, 1 << 20, &p->micro_batches, err));
-    RG_TRY(rg_arg_int(args, "expert-replicas", 0, 1 << 20, &p->expert_replicas, err));
-    p->ep_all_to_all = rg_arg_flag(args, "all-to-all");
-    p->cp_all_gather = rg_arg_flag(args, "cp-gather");
-    p->capacity_drop = rg_arg_flag(args, "capacity-drop");
-    if (rg_arg_given(args, "capacity-factor"))
-        RG_TRY(rg_arg_real(args, "capacity-factor", 0.01, 1e6, &p->capacity_factor, err));
-    else if (p->capacity_drop)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                       "--capacity-drop needs --capacity-factor; 1.25 is common");
-    if (rg_arg_given(args, "expert-load")) {
-        double *load;
-        int count;
-        RG_TRY(read_list(arena, args, "expert-load", MOST_LOADS, &load, &count, err));
-        p->expert_load = load;
-        p->expert_load_count = count;
-    }
-    return RG_OK;
-}
 
 /* ---- speculation ---- */
 
@@ -130,19 +76,20 @@ static rg_status no_idle_option(const rg_args *args, rg_spec_kind kind, rg_err *
 
 static rg_status read_spec(rg_arena *arena, const rg_args *args, rg_spec *spec, rg_err *err)
 {
+    const rg_lookup options = rg_arg_lookup(args);
     double *list;
     int count;
     *spec = (rg_spec){0};
     RG_TRY(rg_spec_kind_parse(rg_arg_text(args, "speculate"), &spec->kind, err));
     RG_TRY(no_idle_option(args, spec->kind, err));
     RG_TRY(rg_arg_int(args, "drafts", 1, RG_SPEC_MOST_DEPTH, &spec->depth, err));
-    RG_TRY(read_list(arena, args, "acceptance", RG_SPEC_MOST_DEPTH, &list, &count, err));
+    RG_TRY(rg_lookup_reals(arena, &options, "acceptance", RG_SPEC_MOST_DEPTH, &list, &count, err));
     spec->acceptance = count > 0 ? list[0] : 0;
     if (count > 1) {
         memcpy(spec->list, list, (size_t)count * sizeof *list);
         spec->list_count = count;
     }
-    RG_TRY(read_list(arena, args, "tree", RG_SPEC_MOST_DEPTH, &list, &count, err));
+    RG_TRY(rg_lookup_reals(arena, &options, "tree", RG_SPEC_MOST_DEPTH, &list, &count, err));
     for (int i = 0; i < count; i++) {
         if (!(list[i] >= 1 && list[i] <= 1024 && list[i] == floor(list[i])))
             return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,

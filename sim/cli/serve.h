@@ -30,6 +30,8 @@ rg_status rg_settings_open(rg_arena *arena, const rg_args *args, const rg_option
                            rg_settings *out, rg_err *err);
 /** The text of a setting, NULL when there is none; *pos is its place in the scenario. */
 const char *rg_setting(const rg_settings *s, const char *name, rg_pos *pos);
+/** The settings as named values, for readers that serve other commands too. */
+rg_lookup rg_setting_lookup(const rg_settings *s);
 bool rg_setting_given(const rg_settings *s, const char *name);
 bool rg_setting_flag(const rg_settings *s, const char *name);
 rg_status rg_setting_int(const rg_settings *s, const char *name, int64_t least, int64_t most,

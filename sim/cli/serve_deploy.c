@@ -10,6 +10,7 @@
 #include "core/find.h"
 #include "net/coll.h"
 #include "serve/deploy.h"
+#include "step/arrangement.h"
 
 /* ---- names as engines and drivers write them */
 
@@ -125,9 +126,8 @@ static rg_status load_model(rg_serve_job *job, rg_err *err)
     RG_TRY(rg_model_load_changed(job->arena, name, &job->setup.changes, &job->model, err));
     if (job->model->path)
         RG_TRY(rg_report_input(job->report, "model", job->model->path, err));
-    RG_TRY(rg_formats_choose(job->model, rg_setting(&job->settings, "weight-type", &pos),
-                             rg_setting(&job->settings, "kv-type", &pos), NULL, &job->formats,
-                             err));
+    const rg_lookup settings = rg_setting_lookup(&job->settings);
+    RG_TRY(rg_formats_read(&settings, job->model, &job->formats, err));
     if (job->cluster)
         rg_setup_expand(job->cluster->accel, &job->formats, job->report);
     return RG_OK;
@@ -425,15 +425,13 @@ static rg_status load_engine(rg_serve_job *job, rg_err *err)
 rg_status rg_serve_job_deploy(rg_serve_job *job, rg_err *err)
 {
     const rg_settings *s = &job->settings;
-    job->parallel = (rg_parallel){.tp = 1, .pp = 1, .ep = 1, .cp = 1, .dp = 1, .pp_interleave = 1};
+    const rg_lookup settings = rg_setting_lookup(s);
+    job->parallel = rg_parallel_default();
     if (job->measured)
         job->parallel.tp = job->measured->tp;
     if (job->measured && job->measured->expert_parallel)
         job->parallel.ep = job->measured->tp;
-    RG_TRY(rg_setting_int(s, "tp", 1, 1024, &job->parallel.tp, err));
-    RG_TRY(rg_setting_int(s, "pp", 1, 1024, &job->parallel.pp, err));
-    RG_TRY(rg_setting_int(s, "ep", 1, 1024, &job->parallel.ep, err));
-    RG_TRY(rg_setting_int(s, "cp", 1, 1024, &job->parallel.cp, err));
+    RG_TRY(rg_parallel_read(job->arena, &settings, &job->parallel, err));
     RG_TRY(rg_setup_changes(job->arena, s->args, job->report, &job->setup, err));
     RG_TRY(load_hardware(job, err));
     RG_TRY(load_model(job, err));

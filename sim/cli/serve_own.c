@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.h"
 
+#include "step/arrangement.h"
+
 #include <string.h>
 
 /* The simulator asks for a number; what went wrong is kept and reported when the run is over. */
@@ -46,10 +48,9 @@ rg_status rg_serve_job_own_step(rg_serve_job *job, rg_err *err)
                        "--step-time");
     job->engine.async_scheduling = job->deployment.rules.asynchronous;
     RG_TRY(read_scales(job, err));
-    /* Between two uses of a layer's weights and cache all others pass through L2. */
-    const rg_kernel_options options = {.cold_l2 = true,
-                                       .core_attention = true, /* RoPE is an operator */
-                                       .sustained = rg_setting_flag(&job->settings, "sustained")};
+    const rg_lookup settings = rg_setting_lookup(&job->settings);
+    rg_kernel_options options;
+    RG_TRY(rg_step_kernels_read(&settings, &options, err));
     RG_TRY(rg_step_prepare(job->arena, job->cluster, job->model, &job->formats, &job->parallel,
                            &job->engine, &options, &job->step, err));
     job->deployment.step = (rg_step_model){own_step, job, true};

@@ -63,41 +63,37 @@ bool rg_setting_flag(const rg_settings *s, const char *name)
     return node && rg_node_bool(node, &value, NULL) == RG_OK && value;
 }
 
-static rg_status bad(const rg_pos *pos, const char *name, const char *text, const char *wanted,
-                     rg_err *err)
+/* An option that serve does not have counts as not set. */
+static const char *look_up(const void *from, const char *name, rg_pos *pos)
 {
-    if (pos->file)
-        return rg_fail(err, RG_ERR_INPUT, *pos, "%s '%.80s' is not %s", name, text, wanted);
-    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s '%.80s' is not %s", name, text,
-                   wanted);
+    const rg_settings *s = from;
+    rg_node *node = s->scenario ? rg_map_find(s->scenario, name) : NULL;
+    const rg_lookup options = rg_arg_lookup(s->args);
+    if (node && !rg_node_is_null(node) && !rg_arg_given(s->args, name)) {
+        *pos = node->pos;
+        return node->text;
+    }
+    *pos = RG_NOWHERE;
+    return rg_lookup_text(&options, name);
+}
+
+rg_lookup rg_setting_lookup(const rg_settings *s)
+{
+    return (rg_lookup){look_up, s};
 }
 
 rg_status rg_setting_int(const rg_settings *s, const char *name, int64_t least, int64_t most,
                          int64_t *out, rg_err *err)
 {
-    rg_pos pos;
-    const char *text = rg_setting(s, name, &pos);
-    if (!text)
-        return RG_OK;
-    if (rg_text_to_int(text, out) && *out >= least && *out <= most)
-        return RG_OK;
-    return bad(&pos, name, text,
-               rg_arena_printf(s->arena, err, "a whole number from %lld to %lld", (long long)least,
-                               (long long)most),
-               err);
+    const rg_lookup l = rg_setting_lookup(s);
+    return rg_lookup_int(&l, name, least, most, out, err);
 }
 
 rg_status rg_setting_real(const rg_settings *s, const char *name, double least, double most,
                           double *out, rg_err *err)
 {
-    rg_pos pos;
-    const char *text = rg_setting(s, name, &pos);
-    if (!text)
-        return RG_OK;
-    if (rg_text_to_real(text, out) && *out >= least && *out <= most)
-        return RG_OK;
-    return bad(&pos, name, text,
-               rg_arena_printf(s->arena, err, "a number from %g to %g", least, most), err);
+    const rg_lookup l = rg_setting_lookup(s);
+    return rg_lookup_real(&l, name, least, most, out, err);
 }
 
 rg_status rg_setting_quantity(const rg_settings *s, const char *name, rg_dim dim, double *out,
@@ -124,5 +120,6 @@ rg_status rg_setting_choice(const rg_settings *s, const char *name, const char *
     const char *all = names[0];
     for (int i = 1; names[i]; i++)
         all = rg_arena_printf(s->arena, err, "%s, %s", all, names[i]);
-    return bad(&pos, name, text, rg_arena_printf(s->arena, err, "one of %s", all), err);
+    const rg_lookup l = rg_setting_lookup(s);
+    return rg_lookup_fail(&l, name, err, "one of %s", all ? all : "");
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "step/arrangement.h"
+
 rg_status rg_setup_changes(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                            rg_err *err)
 {
@@ -42,17 +44,6 @@ rg_status rg_setup_machine(rg_arena *arena, const rg_args *args, rg_report *repo
     return RG_OK;
 }
 
-static rg_status read_format(const rg_args *args, const char *option, rg_format *out, rg_err *err)
-{
-    const rg_status status = rg_format_parse(rg_arg_text(args, option), RG_NOWHERE, out, err);
-    if (status != RG_OK && err) {
-        char text[RG_ERR_TEXT_SIZE - 64];
-        snprintf(text, sizeof text, "%.900s", err->text);
-        rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "option --%s: %s", option, text);
-    }
-    return status;
-}
-
 static void say_source(rg_report *report, const char *what, const char *format, const char *own,
                        const char *option)
 {
@@ -60,31 +51,19 @@ static void say_source(rg_report *report, const char *what, const char *format, 
                      own ? "the checkpoint's own" : "default", option);
 }
 
-/* Formats by the options, else by the checkpoint, which may store experts and attention otherwise
- * than the rest. */
-static rg_status choose_formats(const rg_args *args, const rg_model *model, rg_report *report,
-                                rg_formats *f, rg_err *err)
+/* A checkpoint may store experts and attention otherwise than the rest. */
+static void say_formats(const rg_args *args, const rg_model *model, const rg_formats *f,
+                        rg_report *report)
 {
-    rg_format named;
-    const bool weight = rg_arg_given(args, "weight-type"), kv = rg_arg_given(args, "kv-type");
-    if (weight)
-        RG_TRY(read_format(args, "weight-type", &named, err));
-    if (kv)
-        RG_TRY(read_format(args, "kv-type", &named, err));
-    RG_TRY(read_format(args, "act-type", &named, err));
-    RG_TRY(rg_formats_choose(model, weight ? rg_arg_text(args, "weight-type") : NULL,
-                             kv ? rg_arg_text(args, "kv-type") : NULL, rg_dtype_name(named.math), f,
-                             err));
-    if (!weight) {
+    if (!rg_arg_given(args, "weight-type")) {
         say_source(report, "weights", f->weight.name, model->quantisation, "weight-type");
         if (f->expert.name[0])
             say_source(report, "routed experts", f->expert.name, f->expert.name, "weight-type");
         if (f->mixer.name[0])
             say_source(report, "attention weights", f->mixer.name, f->mixer.name, "weight-type");
     }
-    if (!kv)
+    if (!rg_arg_given(args, "kv-type"))
         say_source(report, "KV cache", f->kv.name, model->kv_quantisation, "kv-type");
-    return RG_OK;
 }
 
 void rg_setup_expand(const rg_accel *accel, rg_formats *f, rg_report *report)
@@ -114,35 +93,23 @@ rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report
     if (model->path)
         RG_TRY(rg_report_input(report, "model", model->path, err));
 
-    RG_TRY(choose_formats(args, model, report, &out->formats, err));
+    const rg_lookup options = rg_arg_lookup(args);
     rg_formats *f = &out->formats;
-    f->fused_attention = !rg_arg_flag(args, "unfused");
+    RG_TRY(rg_formats_read(&options, model, f, err));
     f->page_tokens = 16;
-    RG_TRY(rg_kv_layout_parse(rg_arg_text(args, "kv-layout"), &f->kv_layout, err));
+    say_formats(args, model, f, report);
     rg_report_setting(report, "kv_layout", rg_kv_layout_name(f->kv_layout));
     rg_setup_expand(out->accel, f, report);
-    RG_TRY(rg_arg_real(args, "moe-skew", 0.0, 4.0, &f->moe_skew, err));
     return RG_OK;
 }
 
-rg_status rg_setup_arrangement(const rg_args *args, rg_report *report, rg_setup *out, rg_err *err)
+rg_status rg_setup_arrangement(rg_arena *arena, const rg_args *args, rg_report *report,
+                               rg_setup *out, rg_err *err)
 {
-    rg_parallel *p = &out->parallel;
-    *p = (rg_parallel){.attention_dp = rg_arg_flag(args, "attention-dp"),
-                       .sequence_parallel = rg_arg_flag(args, "sequence-parallel"),
-                       .pp_interleave = 1,
-                       .micro_batches = 0};
-    RG_TRY(rg_arg_int(args, "tp", 1, 4096, &p->tp, err));
-    RG_TRY(rg_arg_int(args, "pp", 1, 4096, &p->pp, err));
-    RG_TRY(rg_arg_int(args, "ep", 1, 4096, &p->ep, err));
-    RG_TRY(rg_arg_int(args, "cp", 1, 4096, &p->cp, err));
-    RG_TRY(rg_arg_int(args, "dp", 1, 4096, &p->dp, err));
-    out->kernel = (rg_kernel_options){.ideal = rg_arg_flag(args, "ideal"),
-                                      .sustained = rg_arg_flag(args, "sustained"),
-                                      /* between two uses of a layer's weights and cache all
-                                       * others pass through L2 */
-                                      .cold_l2 = true,
-                                      .core_attention = true}; /* RoPE is an operator here */
+    const rg_lookup options = rg_arg_lookup(args);
+    out->parallel = rg_parallel_default();
+    RG_TRY(rg_parallel_read(arena, &options, &out->parallel, err));
+    RG_TRY(rg_step_kernels_read(&options, &out->kernel, err));
     if (out->kernel.ideal)
         rg_report_assume(report, "bare roofline: every efficiency is 1, nothing has a fixed cost");
     return RG_OK;

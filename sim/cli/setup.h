@@ -55,6 +55,33 @@
         "sequence-parallel", 0, NULL, NULL,                                                    \
             "reduce-scatter and all-gather in place of all-reduce", false                      \
     }
+/* What splits a pass further; where a command takes the arrangement of one step. */
+#define RG_SETUP_SPLITS                                                                          \
+    {                                                                                            \
+        "micro-batches",                                                                         \
+        0,                                                                                       \
+        "N",                                                                                     \
+        NULL,                                                                                    \
+        "parts of a pass over the pipeline [as many as stages]",                                 \
+        false},                                                                                  \
+        {"all-to-all",                                                                           \
+         0,                                                                                      \
+         NULL,                                                                                   \
+         NULL,                                                                                   \
+         "tokens go to their experts by all-to-all, not gather and scatter",                     \
+         false},                                                                                 \
+        {"expert-replicas", 0, "N", "0", "extra copies of the busiest experts", false},          \
+        {"expert-load", 0, "X,X,...", NULL, "share of the rows of each expert", false},          \
+        {"capacity-factor",                                                                      \
+         0,                                                                                      \
+         "X",                                                                                    \
+         NULL,                                                                                   \
+         "room of an expert over its even share: pads up to it",                                 \
+         false},                                                                                 \
+        {"capacity-drop", 0, NULL, NULL, "tokens beyond the capacity are dropped", false},       \
+    {                                                                                            \
+        "cp-gather", 0, NULL, NULL, "cp gathers keys and values, not passed round a ring", false \
+    }
 #define RG_SETUP_KERNEL                                                                      \
     {"ideal", 0, NULL, NULL, "bare roofline: every efficiency 1, no fixed cost", false},     \
     {                                                                                        \
@@ -94,8 +121,10 @@ void rg_setup_expand(const rg_accel *accel, rg_formats *f, rg_report *report);
 /** Model and formats: --model, --weight-type ... */
 rg_status rg_setup_model(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                          rg_err *err);
-/** Arrangement and kernel model: --tp ..., --ideal, --sustained. */
-rg_status rg_setup_arrangement(const rg_args *args, rg_report *report, rg_setup *out, rg_err *err);
+/** Arrangement and kernel model: --tp ..., --ideal, --sustained, and RG_SETUP_SPLITS where the
+ * command has them. */
+rg_status rg_setup_arrangement(rg_arena *arena, const rg_args *args, rg_report *report,
+                               rg_setup *out, rg_err *err);
 /** Engine constants: --engine. After the arrangement; --ideal leaves the engine's own time out. */
 rg_status rg_setup_engine(rg_arena *arena, const rg_args *args, rg_report *report, rg_setup *out,
                           rg_err *err);

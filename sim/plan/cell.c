@@ -6,30 +6,41 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "step/arrangement.h"
 
 /* Settings and their defaults; the names are those of the options of `ridge estimate`. */
 static const struct {
     const char *name, *fallback;
+    bool load; /* changes what is asked of an arrangement, not the arrangement */
 } known[] = {
-    {"hw", NULL},
-    {"model", NULL},
-    {"weight-type", NULL},
-    {"kv-type", NULL},
-    {"act-type", "bf16"},
-    {"moe-skew", "0"},
-    {"tp", "1"},
-    {"pp", "1"},
-    {"ep", "1"},
-    {"cp", "1"},
-    {"dp", "1"},
-    {"attention-dp", "false"},
-    {"sequence-parallel", "false"},
-    {"engine", "vllm"},
-    {"ideal", "false"},
-    {"sustained", "false"},
-    {"batch", "1"},
-    {"context", "2048"},
-    {"output-tokens", "256"},
+    {"hw", NULL, false},
+    {"model", NULL, false},
+    {"weight-type", NULL, false},
+    {"kv-type", NULL, false},
+    {"act-type", "bf16", false},
+    {"kv-layout", NULL, false},
+    {"unfused", NULL, false},
+    {"moe-skew", NULL, false},
+    {"tp", NULL, false},
+    {"pp", NULL, false},
+    {"ep", NULL, false},
+    {"cp", NULL, false},
+    {"dp", NULL, false},
+    {"attention-dp", NULL, false},
+    {"sequence-parallel", NULL, false},
+    {"micro-batches", NULL, false},
+    {"all-to-all", NULL, false},
+    {"expert-replicas", NULL, false},
+    {"expert-load", NULL, false},
+    {"capacity-factor", NULL, false},
+    {"capacity-drop", NULL, false},
+    {"cp-gather", NULL, false},
+    {"engine", "vllm", false},
+    {"ideal", NULL, false},
+    {"sustained", NULL, false},
+    {"batch", "1", true},
+    {"context", "2048", true},
+    {"output-tokens", "256", true},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 
@@ -98,24 +109,15 @@ static rg_pos pos_of(const rg_cell_spec *cell, const char *name)
     return setting ? setting->pos : RG_NOWHERE;
 }
 
-static rg_status get_int(const rg_cell_spec *cell, const char *name, int64_t most, int64_t *out,
-                         rg_err *err)
+static const char *look_up(const void *from, const char *name, rg_pos *pos)
 {
-    const char *text = rg_cell_get(cell, name);
-    if (rg_text_to_int(text, out) && *out >= 1 && *out <= most)
-        return RG_OK;
-    return rg_fail(err, RG_ERR_INPUT, pos_of(cell, name), "'%s' is '%s', expected 1 to %lld", name,
-                   text, (long long)most);
+    *pos = pos_of(from, name);
+    return rg_cell_get(from, name);
 }
 
-static rg_status get_bool(const rg_cell_spec *cell, const char *name, bool *out, rg_err *err)
+static rg_lookup lookup_of(const rg_cell_spec *cell)
 {
-    const char *text = rg_cell_get(cell, name);
-    *out = strcmp(text, "true") == 0;
-    if (*out || strcmp(text, "false") == 0)
-        return RG_OK;
-    return rg_fail(err, RG_ERR_INPUT, pos_of(cell, name), "'%s' is '%s', expected true or false",
-                   name, text);
+    return (rg_lookup){look_up, cell};
 }
 
 static rg_status get_name(const rg_cell_spec *cell, const char *name, const char **out, rg_err *err)
@@ -126,50 +128,9 @@ static rg_status get_name(const rg_cell_spec *cell, const char *name, const char
     return rg_fail(err, RG_ERR_INPUT, RG_NOWHERE, "missing setting '%s'", name);
 }
 
-/* Place of the setting where a loader gives none. */
-static rg_status placed(rg_status status, const rg_cell_spec *cell, const char *name, rg_err *err)
-{
-    if (status != RG_OK && err && !err->file[0]) {
-        char text[RG_ERR_TEXT_SIZE];
-        memcpy(text, err->text, sizeof text);
-        rg_err_set(err, status == RG_ERR_USAGE ? RG_ERR_INPUT : status, pos_of(cell, name), "%s",
-                   text);
-    }
-    return status == RG_ERR_USAGE ? RG_ERR_INPUT : status;
-}
-
-static rg_status read_parallel(const rg_cell_spec *cell, rg_parallel *p, rg_err *err)
-{
-    *p = (rg_parallel){.pp_interleave = 1};
-    RG_TRY(get_int(cell, "tp", 65536, &p->tp, err));
-    RG_TRY(get_int(cell, "pp", 65536, &p->pp, err));
-    RG_TRY(get_int(cell, "ep", 65536, &p->ep, err));
-    RG_TRY(get_int(cell, "cp", 65536, &p->cp, err));
-    RG_TRY(get_int(cell, "dp", 65536, &p->dp, err));
-    RG_TRY(get_bool(cell, "attention-dp", &p->attention_dp, err));
-    return get_bool(cell, "sequence-parallel", &p->sequence_parallel, err);
-}
-
-static rg_status read_formats(const rg_cell_spec *cell, const rg_cell_setup *setup, rg_formats *f,
-                              rg_err *err)
-{
-    RG_TRY(placed(rg_formats_choose(setup->model, rg_cell_get(cell, "weight-type"),
-                                    rg_cell_get(cell, "kv-type"), rg_cell_get(cell, "act-type"), f,
-                                    err),
-                  cell, "weight-type", err));
-    f->fused_attention = true;
-    f->page_tokens = setup->engine.block_tokens;
-    rg_formats_expand(setup->cluster->accel, f);
-    const char *skew = rg_cell_get(cell, "moe-skew");
-    if (!rg_text_to_real(skew, &f->moe_skew) || f->moe_skew < 0.0 || f->moe_skew > 4.0)
-        return rg_fail(err, RG_ERR_INPUT, pos_of(cell, "moe-skew"),
-                       "'moe-skew' is '%s', expected 0 to 4", skew);
-    return RG_OK;
-}
-
 /* ---- what cells share ---- */
 
-enum { KEPT = 512, KEPT_MIB = 512, KEY_SIZE = 1024 };
+enum { KEPT = 512, KEPT_MIB = 512, KEY_SIZE = 8192 };
 
 typedef enum kept_kind { KEPT_CLUSTER, KEPT_MODEL, KEPT_ENGINE, KEPT_ARRANGEMENT } kept_kind;
 
@@ -255,6 +216,7 @@ static rg_status key_of(const rg_cell_spec *spec, const char *const *names, cons
 static rg_status get_cluster(rg_cells *cells, const rg_cell_spec *spec, const rg_changes *changes,
                              rg_err *err)
 {
+    const rg_lookup settings = lookup_of(spec);
     static const char *const names[] = {"hw", NULL}, *const of[] = {"hw", "cluster", NULL};
     char key[KEY_SIZE];
     const char *name;
@@ -266,8 +228,8 @@ static rg_status get_cluster(rg_cells *cells, const rg_cell_spec *spec, const rg
     }
     rg_cluster *cluster;
     RG_TRY(get_name(spec, "hw", &name, err));
-    RG_TRY(placed(rg_cluster_load_changed(cells->arena, name, changes, &cluster, err), spec, "hw",
-                  err));
+    RG_TRY(rg_lookup_placed(rg_cluster_load_changed(cells->arena, name, changes, &cluster, err),
+                            &settings, "hw", err));
     cells->setup.cluster = cluster;
     return keep(cells, KEPT_CLUSTER, key, cluster, err);
 }
@@ -275,6 +237,7 @@ static rg_status get_cluster(rg_cells *cells, const rg_cell_spec *spec, const rg
 static rg_status get_model(rg_cells *cells, const rg_cell_spec *spec, const rg_changes *changes,
                            rg_err *err)
 {
+    const rg_lookup settings = lookup_of(spec);
     static const char *const names[] = {"model", NULL}, *const of[] = {"model", NULL};
     char key[KEY_SIZE];
     const char *name;
@@ -286,8 +249,8 @@ static rg_status get_model(rg_cells *cells, const rg_cell_spec *spec, const rg_c
     }
     rg_model *model;
     RG_TRY(get_name(spec, "model", &name, err));
-    RG_TRY(placed(rg_model_load_changed(cells->arena, name, changes, &model, err), spec, "model",
-                  err));
+    RG_TRY(rg_lookup_placed(rg_model_load_changed(cells->arena, name, changes, &model, err),
+                            &settings, "model", err));
     cells->setup.model = model;
     return keep(cells, KEPT_MODEL, key, model, err);
 }
@@ -295,6 +258,7 @@ static rg_status get_model(rg_cells *cells, const rg_cell_spec *spec, const rg_c
 static rg_status get_engine(rg_cells *cells, const rg_cell_spec *spec, const rg_changes *changes,
                             rg_err *err)
 {
+    const rg_lookup settings = lookup_of(spec);
     static const char *const names[] = {"engine", NULL}, *const of[] = {"engine", NULL};
     char key[KEY_SIZE];
     const char *name;
@@ -308,8 +272,8 @@ static rg_status get_engine(rg_cells *cells, const rg_cell_spec *spec, const rg_
     if (!engine)
         return RG_ERR_LIMIT;
     RG_TRY(get_name(spec, "engine", &name, err));
-    RG_TRY(placed(rg_engine_load_changed(cells->arena, name, changes, engine, err), spec, "engine",
-                  err));
+    RG_TRY(rg_lookup_placed(rg_engine_load_changed(cells->arena, name, changes, engine, err),
+                            &settings, "engine", err));
     cells->setup.engine = *engine;
     return keep(cells, KEPT_ENGINE, key, engine, err);
 }
@@ -318,23 +282,11 @@ static rg_status get_engine(rg_cells *cells, const rg_cell_spec *spec, const rg_
 static rg_status get_arrangement(rg_cells *cells, const rg_cell_spec *spec,
                                  const rg_changes *changes, rg_err *err)
 {
-    static const char *const names[] = {"hw",
-                                        "model",
-                                        "weight-type",
-                                        "kv-type",
-                                        "act-type",
-                                        "moe-skew",
-                                        "tp",
-                                        "pp",
-                                        "ep",
-                                        "cp",
-                                        "dp",
-                                        "attention-dp",
-                                        "sequence-parallel",
-                                        "engine",
-                                        "ideal",
-                                        "sustained",
-                                        NULL};
+    const rg_lookup settings = lookup_of(spec);
+    const char *names[KNOWN + 1] = {NULL};
+    for (int i = 0, n = 0; i < KNOWN; i++)
+        if (!known[i].load)
+            names[n++] = known[i].name;
     char key[KEY_SIZE];
     RG_TRY(key_of(spec, names, scopes, key, err));
     const rg_cell_setup *found = recall(cells, KEPT_ARRANGEMENT, key);
@@ -343,17 +295,17 @@ static rg_status get_arrangement(rg_cells *cells, const rg_cell_spec *spec,
         return RG_OK;
     }
     rg_cell_setup *s = &cells->setup;
-    /* as in estimate: weights and cache pass through L2 between two uses, RoPE is an operator */
-    *s = (rg_cell_setup){.kernel = {.cold_l2 = true, .core_attention = true}};
+    *s = (rg_cell_setup){.parallel = rg_parallel_default()};
     RG_TRY(get_cluster(cells, spec, changes, err));
     RG_TRY(get_model(cells, spec, changes, err));
     RG_TRY(get_engine(cells, spec, changes, err));
-    RG_TRY(get_bool(spec, "ideal", &s->kernel.ideal, err));
-    RG_TRY(get_bool(spec, "sustained", &s->kernel.sustained, err));
+    RG_TRY(rg_step_kernels_read(&settings, &s->kernel, err));
     if (s->kernel.ideal)
         rg_engine_without_host(&s->engine);
-    RG_TRY(read_parallel(spec, &s->parallel, err));
-    RG_TRY(read_formats(spec, s, &s->formats, err));
+    RG_TRY(rg_parallel_read(cells->arena, &settings, &s->parallel, err));
+    RG_TRY(rg_formats_read(&settings, s->model, &s->formats, err));
+    s->formats.page_tokens = s->engine.block_tokens;
+    rg_formats_expand(s->cluster->accel, &s->formats);
     RG_TRY(rg_step_prepare_shared(cells->arena, &cells->shared, s->cluster, s->model, &s->formats,
                                   &s->parallel, &s->engine, &s->kernel, &s->step, err));
     rg_cell_setup *copy = RG_NEW(cells->arena, rg_cell_setup, 1, err);
@@ -379,9 +331,10 @@ rg_status rg_cells_prepare(rg_cells *cells, const rg_cell_spec *spec, const rg_c
             items[changes.count++] = (rg_override){spec->settings[i].name, spec->settings[i].value};
     RG_TRY(get_arrangement(cells, spec, &changes, err));
     rg_load *load = &cells->setup.load;
-    RG_TRY(get_int(spec, "batch", 1 << 20, &load->batch, err));
-    RG_TRY(get_int(spec, "context", 1 << 30, &load->context_tokens, err));
-    RG_TRY(get_int(spec, "output-tokens", 1 << 24, &load->output_tokens, err));
+    const rg_lookup settings = lookup_of(spec);
+    RG_TRY(rg_lookup_int(&settings, "batch", 1, 1 << 20, &load->batch, err));
+    RG_TRY(rg_lookup_int(&settings, "context", 1, 1 << 30, &load->context_tokens, err));
+    RG_TRY(rg_lookup_int(&settings, "output-tokens", 1, 1 << 24, &load->output_tokens, err));
     *out = &cells->setup;
     return RG_OK;
 }

@@ -46,3 +46,13 @@ ridge: ep '16' [...]
 $ ridge estimate --hw h100-sxm --model llama-3.1-8b --expert-load 1,2 -q
 ridge: a load of 2 experts is given, model 'llama-3.1-8b' has no experts
 [2]
+
+# A grid takes every option of estimate by its name, the finer splits too, and means the same.
+$ printf 'kind: sweep\nfixed: {hw: hgx-h100, model: deepseek-v3, weight-type: fp8, kv-type: fp8, tp: 8, ep: 8, attention-dp: true, all-to-all: true, moe-skew: 0.3, batch: 128}\ngrid: {expert-replicas: [0, 8]}\n' >g.yaml; ridge sweep g.yaml 2>/dev/null | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { print $c["tpot_excl_first_s"] + 0 }' >sweep.txt; for n in 0 8; do ridge estimate --hw hgx-h100 --model deepseek-v3 --weight-type fp8 --kv-type fp8 --tp 8 --ep 8 --attention-dp --all-to-all --moe-skew 0.3 --batch 128 --expert-replicas $n -f json 2>/dev/null | sed -n 's/.*"tpot_excl_first_s": \([^,]*\),/\1/p' | awk '{ print $1 + 0 }'; done | cmp - sweep.txt && sort -u sweep.txt | grep -c .
+2
+$ printf 'kind: sweep\nfixed: {hw: hgx-h100, model: deepseek-v3, kv-type: bf61}\ngrid: {tp: [8]}\n' >g.yaml; ridge sweep g.yaml
+ridge: g.yaml:2:43: format 'bf61' is not known; did you mean 'bf16'?
+[2]
+$ printf 'kind: sweep\nfixed: {hw: hgx-h100, model: deepseek-v3}\ngrid: {tp: [8, nine]}\n' >g.yaml; ridge sweep g.yaml
+ridge: g.yaml:3:16: tp 'nine' is not a whole number from 1 to 65536
+[2]

@@ -37,7 +37,7 @@ ridge: option --format 'yaml' is not one of: text, csv, json, html
 [2]
 
 $ ridge estimate --seed -1
-ridge: option --seed '-1' is not in 0 to 9223372036854775807
+ridge: option --seed '-1' is not a whole number from 0 to 9223372036854775807
 [2]
 
 $ ridge list engines -o /dev/full
