@@ -225,6 +225,9 @@ static rg_status check(const rg_deployment *d, rg_err *err)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "a windowed or selective cache cannot share prefixes; switch prefix caching "
                        "off");
+    if (rules->longest_prefix_first && rules->by_priority)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "requests are served by priority or by longest prefix; leave one out");
     if (rules->preempt == RG_PREEMPT_SWAP &&
         !(rules->host_bytes_per_s > 0 && rules->kv_bytes_per_token > 0))
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,

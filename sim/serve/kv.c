@@ -52,10 +52,8 @@ static bool grow(rg_kv_pool *p, int32_t size)
     return true;
 }
 
-rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t block_tokens,
-                      bool caching, rg_err *err)
+static rg_status check_size(int64_t total, int64_t block_tokens, rg_err *err)
 {
-    *pool = (rg_kv_pool){.arena = arena, .block_tokens = (int32_t)block_tokens, .caching = caching};
     if (block_tokens < 1 || block_tokens > 1 << 20)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "block of '%lld' tokens; 1 to 1048576",
                        (long long)block_tokens);
@@ -63,15 +61,39 @@ rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t 
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "'%lld' KV blocks; wanted 2 (one is reserved) to %d, or 0 for no limit",
                        (long long)total, MAX_BLOCKS);
-    pool->unlimited = total == 0;
-    pool->total = (int32_t)total;
-    pool->free_count = pool->unlimited ? 0 : (int32_t)total - 1;
-    pool->fresh = 1;
+    return RG_OK;
+}
+
+static rg_kv_pool empty_pool(rg_arena *arena, int64_t total, int64_t block_tokens, bool caching)
+{
+    return (rg_kv_pool){.arena = arena,
+                        .block_tokens = (int32_t)block_tokens,
+                        .caching = caching,
+                        .unlimited = total == 0,
+                        .total = (int32_t)total,
+                        .free_count = total == 0 ? 0 : (int32_t)total - 1,
+                        .fresh = 1};
+}
+
+rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t block_tokens,
+                      bool caching, rg_err *err)
+{
+    RG_TRY(check_size(total, block_tokens, err));
+    *pool = empty_pool(arena, total, block_tokens, caching);
     if (!grow(pool, pool->unlimited ? FIRST_SIZE : (int32_t)total))
         return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for %lld KV blocks",
                        (long long)total);
     pool->next[0] = pool->previous[0] = 0;
     return RG_OK;
+}
+
+rg_status rg_kv_start_tree(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t block_tokens,
+                           rg_err *err)
+{
+    RG_TRY(check_size(total, block_tokens, err));
+    *pool = empty_pool(arena, total, block_tokens, true);
+    pool->tree = rg_radix_new(arena, pool->block_tokens, err);
+    return pool->tree ? RG_OK : RG_ERR_LIMIT;
 }
 
 /* ---- arrays of sequences, in powers of two */
@@ -84,11 +106,19 @@ static int size_class(int64_t count)
     return c;
 }
 
-void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
+void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, const rg_segment *segments,
+                int32_t count, uint64_t tail_id)
 {
     const int c = size_class(tokens / pool->block_tokens + 2);
-    *seq = (rg_kv_seq){.room = (int32_t)1 << c};
-    if (pool->spare32[c]) {
+    *seq = (rg_kv_seq){.room = (int32_t)1 << c,
+                       .segments = segments,
+                       .segment_count = count,
+                       .tail_id = tail_id,
+                       .shareable = count > 0};
+    if (pool->tree) {
+        seq->text = rg_radix_text_new(pool->tree, segments, count, tail_id);
+        seq->node = rg_radix_root(pool->tree);
+    } else if (pool->spare32[c]) {
         seq->blocks = pool->spare32[c];
         memcpy(&pool->spare32[c], seq->blocks, sizeof(int32_t *));
     } else {
@@ -119,8 +149,11 @@ void rg_kv_close(rg_kv_pool *pool, rg_kv_seq *seq)
         memcpy(seq->names, &pool->spare64[c], sizeof(uint64_t *));
         pool->spare64[c] = seq->names;
     }
+    if (pool->tree)
+        rg_radix_text_drop(pool->tree, seq->text);
     seq->blocks = NULL;
     seq->names = NULL;
+    seq->text = NULL;
 }
 
 /* ---- free queue */
@@ -153,6 +186,11 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return x ? x : 1;
 }
 
+static uint64_t segment_id(const rg_kv_seq *seq)
+{
+    return seq->segment < seq->segment_count ? seq->segments[seq->segment].id : seq->tail_id;
+}
+
 void rg_kv_name(rg_kv_pool *pool, rg_kv_seq *seq, int32_t count)
 {
     if (count <= seq->named)
@@ -165,27 +203,26 @@ void rg_kv_name(rg_kv_pool *pool, rg_kv_seq *seq, int32_t count)
     for (; seq->named < count; seq->named++) {
         int64_t left = pool->block_tokens;
         while (left > 0) {
-            uint64_t id = seq->tail_id;
-            int64_t have = left;
-            if (seq->segment < seq->segment_count) {
-                id = seq->segments[seq->segment].id;
-                have = seq->segments[seq->segment].tokens - seq->segment_at;
-                if (have > left)
-                    have = left;
-            }
-            chain = mix(mix(chain, id), (uint64_t)seq->segment_at << 24 ^ (uint64_t)have);
-            left -= have;
-            seq->segment_at += have;
-            if (seq->segment < seq->segment_count &&
-                seq->segment_at == seq->segments[seq->segment].tokens) {
-                /* Text that goes on under the same identity goes on counting. */
-                const uint64_t going_on = seq->segment + 1 < seq->segment_count
-                                              ? seq->segments[seq->segment + 1].id
-                                              : seq->tail_id;
-                if (going_on != id)
-                    seq->segment_at = 0;
-                seq->segment++;
-            }
+            /* One piece is all that goes on under one identity, however it is cut. */
+            const uint64_t id = segment_id(seq);
+            int64_t piece = 0;
+            do {
+                int64_t have = left;
+                if (seq->segment < seq->segment_count) {
+                    const int64_t rest = seq->segments[seq->segment].tokens - seq->segment_used;
+                    have = rest < left ? rest : left;
+                    seq->segment_used += have;
+                    if (have == rest) {
+                        seq->segment++;
+                        seq->segment_used = 0;
+                    }
+                }
+                piece += have;
+                left -= have;
+            } while (left > 0 && segment_id(seq) == id);
+            if (piece > 0)
+                chain = mix(mix(chain, id), (uint64_t)seq->place << 24 ^ (uint64_t)piece);
+            seq->place = segment_id(seq) == id ? seq->place + piece : 0;
         }
         seq->names[seq->named] = chain;
     }
@@ -285,6 +322,76 @@ static void forget(rg_kv_pool *p, int32_t b)
     p->evicted++;
 }
 
+/* ---- with a tree: held blocks are counted, cached ones lie in the tree */
+
+static void tree_take(rg_kv_pool *p, rg_kv_seq *seq, int32_t blocks)
+{
+    const int32_t short_by = blocks - (p->free_count - rg_radix_evictable(p->tree));
+    if (short_by > 0 && p->unlimited) {
+        p->fresh += short_by;
+        p->free_count += short_by;
+    } else if (short_by > 0) {
+        p->evicted += rg_radix_evict(p->tree, short_by);
+    }
+    p->free_count -= blocks;
+    p->own += blocks;
+    seq->held += blocks;
+}
+
+/* What others computed meanwhile is used in place of the sequence's own blocks. */
+static void tree_register(rg_kv_pool *p, rg_kv_seq *seq, int64_t tokens)
+{
+    int32_t full = (int32_t)(tokens / p->block_tokens);
+    full = full < seq->held ? full : seq->held;
+    if (full <= seq->registered || !seq->text)
+        return;
+    rg_radix_node *node;
+    rg_radix_insert(p->tree, seq->text, (int64_t)full * p->block_tokens, &node);
+    p->own -= full - seq->registered;
+    p->free_count += full - seq->registered; /* vacant, or in the tree and not yet locked */
+    p->free_count -= rg_radix_lock(p->tree, node);
+    p->free_count += rg_radix_unlock(p->tree, seq->node);
+    seq->node = node;
+    seq->registered = full;
+    if (rg_radix_failed(p->tree) != RG_OK)
+        p->failed.status = rg_radix_failed(p->tree);
+}
+
+static void tree_shrink(rg_kv_pool *p, rg_kv_seq *seq, int32_t keep)
+{
+    const int32_t gone = seq->held - (keep > seq->registered ? keep : seq->registered);
+    p->own -= gone;
+    p->free_count += gone;
+    seq->held -= gone;
+    if (keep > 0)
+        return;
+    p->free_count += rg_radix_unlock(p->tree, seq->node);
+    seq->node = rg_radix_root(p->tree);
+    seq->held = seq->registered = 0;
+}
+
+static void name_evicted(void *context, const rg_segment *segments, int count, uint64_t tail_id,
+                         int32_t from, int32_t to)
+{
+    rg_kv_pool *p = context;
+    rg_kv_seq seq = {.room = (int32_t)1 << size_class(to),
+                     .segments = segments,
+                     .segment_count = count,
+                     .tail_id = tail_id};
+    rg_kv_name(p, &seq, to);
+    for (int32_t i = from; seq.names && i < to; i++)
+        p->on_evict(p->evict_context, seq.names[i]);
+    rg_kv_close(p, &seq);
+}
+
+void rg_kv_on_evict(rg_kv_pool *pool, void (*evicted)(void *context, uint64_t name), void *context)
+{
+    pool->on_evict = evicted;
+    pool->evict_context = context;
+    if (pool->tree)
+        rg_radix_on_evict(pool->tree, name_evicted, pool);
+}
+
 /* ---- sequences */
 
 static int32_t pop(rg_kv_pool *p)
@@ -307,6 +414,10 @@ static int32_t pop(rg_kv_pool *p)
 void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks)
 {
     assert(seq->held + blocks <= seq->room);
+    if (pool->tree) {
+        tree_take(pool, seq, blocks);
+        return;
+    }
     for (int32_t i = 0; i < blocks; i++) {
         const int32_t b = pop(pool);
         pool->references[b] = 1;
@@ -317,6 +428,13 @@ void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks)
 int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *unused)
 {
     *unused = 0;
+    if (pool->tree) {
+        if (seq->held > 0 || !seq->text)
+            return 0;
+        const int32_t found = rg_radix_match(pool->tree, seq->text, tokens, &seq->node);
+        *unused = rg_radix_unlocked(pool->tree, seq->node);
+        return found;
+    }
     if (!pool->caching || pool->table_used == 0 || seq->held > 0 ||
         (!seq->shareable && seq->named == 0))
         return 0;
@@ -336,9 +454,19 @@ int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *
     return hits;
 }
 
+int32_t rg_kv_peek(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
+{
+    int32_t unused;
+    if (pool->tree)
+        return seq->text ? rg_radix_peek(pool->tree, seq->text, tokens) : 0;
+    return rg_kv_lookup(pool, seq, tokens, &unused);
+}
+
 void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
 {
-    for (int32_t i = 0; i < hits; i++) {
+    if (pool->tree)
+        pool->free_count -= rg_radix_lock(pool->tree, seq->node);
+    for (int32_t i = 0; !pool->tree && i < hits; i++) {
         const int32_t b = seq->blocks[i];
         if (pool->references[b]++ == 0)
             unlink_free(pool, b);
@@ -347,30 +475,14 @@ void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
     seq->registered = hits;
 }
 
-/* A block whose text another block already holds gives way to it. */
-static bool merged(rg_kv_pool *pool, rg_kv_seq *seq, int32_t i)
-{
-    if (!table_reserve(pool))
-        return false;
-    const int64_t at = table_find(pool, seq->names[i]);
-    const int32_t own = seq->blocks[i];
-    if (!pool->keys[at])
-        return false;
-    const int32_t other = pool->firsts[at];
-    if (other == own)
-        return true;
-    if (pool->references[other]++ == 0)
-        unlink_free(pool, other);
-    seq->blocks[i] = other;
-    if (--pool->references[own] == 0)
-        append_free(pool, own);
-    return true;
-}
-
 void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
 {
     if (!pool->caching)
         return;
+    if (pool->tree) {
+        tree_register(pool, seq, tokens);
+        return;
+    }
     int32_t full = (int32_t)(tokens / pool->block_tokens);
     if (full > seq->held)
         full = seq->held;
@@ -380,12 +492,15 @@ void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
     if (!seq->names)
         return;
     for (; seq->registered < full; seq->registered++)
-        if (!pool->merging || !merged(pool, seq, seq->registered))
-            remember(pool, seq->blocks[seq->registered], seq->names[seq->registered]);
+        remember(pool, seq->blocks[seq->registered], seq->names[seq->registered]);
 }
 
 void rg_kv_shrink(rg_kv_pool *pool, rg_kv_seq *seq, int32_t keep)
 {
+    if (pool->tree) {
+        tree_shrink(pool, seq, keep);
+        return;
+    }
     while (seq->held > keep) {
         const int32_t b = seq->blocks[--seq->held];
         if (--pool->references[b] == 0)
@@ -402,6 +517,11 @@ void rg_kv_release(rg_kv_pool *pool, rg_kv_seq *seq)
 
 bool rg_kv_conserved(const rg_kv_pool *pool)
 {
+    if (pool->tree)
+        return (pool->unlimited ? pool->fresh : pool->total) - 1 ==
+                   rg_radix_pages(pool->tree) + pool->own + pool->free_count -
+                       rg_radix_evictable(pool->tree) &&
+               pool->own >= 0 && pool->free_count >= rg_radix_evictable(pool->tree);
     int32_t queued = 0, referenced = 0;
     for (int32_t b = pool->next[0]; b != 0; b = pool->next[b]) {
         if (pool->references[b] != 0 || ++queued > pool->size)

@@ -4,6 +4,9 @@
  * the block held; given back at its tail in reverse order, so the tail of a sequence is reused
  * first. Only full blocks have a name, a hash of their parent's name and their text. Block 0 is
  * reserved. Source: vLLM v1, core/block_pool.py and core/kv_cache_manager.py.
+ *
+ * A pool with a tree (serve/radix.h) keeps cached text as SGLang does instead: blocks are only
+ * counted, and what is free is vacant or could be evicted.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_SERVE_KV_H
@@ -13,6 +16,7 @@
 #include <stdint.h>
 
 #include "core/arena.h"
+#include "serve/radix.h"
 #include "trace/req.h"
 
 /** What of a sequence stays in memory. All zero: every token. */
@@ -38,12 +42,14 @@ typedef struct rg_kv_seq {
     int32_t room;       /* power of two, room in blocks and names */
     uint64_t *names;    /* chain hashes of full blocks, named of them are computed */
     int32_t named;
-    int32_t segment;    /* cursor of naming */
-    int64_t segment_at; /* tokens of that segment already used */
+    int32_t segment;             /* cursor of naming, */
+    int64_t segment_used, place; /* tokens used of that segment, and of all of its identity */
     const rg_segment *segments;
     int32_t segment_count;
-    uint64_t tail_id; /* identity of all text behind the segments */
-    bool shareable;   /* others may know this text; else named only when preempted */
+    uint64_t tail_id;    /* identity of all text behind the segments */
+    bool shareable;      /* others may know this text; else named only when preempted */
+    rg_radix_text *text; /* in a pool with a tree: what it says, */
+    rg_radix_node *node; /* and where its registered blocks end */
 } rg_kv_seq;
 
 typedef struct rg_kv_pool {
@@ -51,8 +57,9 @@ typedef struct rg_kv_pool {
     int32_t block_tokens;
     int32_t total; /* blocks with the reserved one; 0 and unlimited: grows */
     bool unlimited, caching;
-    bool merging; /* equal blocks become one (SGLang); else each stays (vLLM) */
-    int32_t free_count;
+    rg_radix *tree;           /* SGLang; NULL: named blocks */
+    int32_t own;              /* with a tree: blocks held that are not in it */
+    int32_t free_count;       /* that can be taken; cached ones are forgotten then */
     int32_t fresh;            /* first block never used; those stand first in the queue */
     int32_t size;             /* of the arrays */
     int32_t *next, *previous; /* free queue; index 0 is its anchor */
@@ -72,6 +79,11 @@ typedef struct rg_kv_pool {
 /** total counts the reserved block, as the engine's log does; 0: as many as needed. */
 rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t block_tokens,
                       bool caching, rg_err *err);
+/** The same with a radix tree. */
+rg_status rg_kv_start_tree(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t block_tokens,
+                           rg_err *err);
+/** Tell of blocks whose text is forgotten, by name. */
+void rg_kv_on_evict(rg_kv_pool *pool, void (*evicted)(void *context, uint64_t name), void *context);
 static inline int32_t rg_kv_used(const rg_kv_pool *pool)
 {
     return pool->unlimited ? pool->fresh - 1 - pool->free_count
@@ -82,19 +94,23 @@ static inline bool rg_kv_fits(const rg_kv_pool *pool, int64_t blocks)
     return pool->unlimited || blocks <= pool->free_count;
 }
 
-/** Prepare a sequence of at most so many tokens. */
-void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens);
+/** Prepare a sequence of at most so many tokens that says these segments, then tail_id. The
+ * segments must stay where they are. */
+void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, const rg_segment *segments,
+                int32_t count, uint64_t tail_id);
 /** Give its arrays back; it must hold no blocks. */
 void rg_kv_close(rg_kv_pool *pool, rg_kv_seq *seq);
 
 /** Leading full blocks of at most `tokens` tokens that are cached. *unused counts those among them
  * that lie in the free queue now. The ids are in seq->blocks[0..hits), not yet held. */
 int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *unused);
+/** How many lookup would find; looking does not count as use. */
+int32_t rg_kv_peek(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens);
 /** Hold the blocks that lookup found. */
 void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits);
 /** Hold so many more blocks; they must fit. */
 void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks);
-/** Name the full blocks of the first `tokens` tokens. */
+/** Make the full blocks of the first `tokens` tokens known. */
 void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens);
 /** Give back all blocks, last first. */
 void rg_kv_release(rg_kv_pool *pool, rg_kv_seq *seq);

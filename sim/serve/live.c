@@ -44,14 +44,11 @@ void rg_fleet_open_sequence(rg_fleet *f, rg_replica *r, rg_live *live)
 {
     const rg_request *q = &live->request;
     const int64_t total = q->prompt_tokens + q->output_tokens + r->rules->speculation.drafts + 1;
-    rg_kv_open(&r->pool, &live->kv, total);
-    live->kv.segments = live->segments;
-    live->kv.segment_count = q->segment_count;
-    live->kv.shareable = q->segment_count > 0;
-    live->shares = live->kv.shareable && r->pool.caching && !r->late_names;
     /* Text that nobody else knows gets a name of its own. */
     uint64_t own = f->seed ^ (0x6f776e00 + (uint64_t)q->index * 0x9e3779b97f4a7c15u);
-    live->kv.tail_id = q->output_id ? q->output_id : rg_rng_splitmix(&own);
+    rg_kv_open(&r->pool, &live->kv, total, live->segments, q->segment_count,
+               q->output_id ? q->output_id : rg_rng_splitmix(&own));
+    live->shares = live->kv.shareable && r->pool.caching && !r->pool.tree;
     f->failed.status = f->failed.status ? f->failed.status : r->pool.failed.status;
 }
 

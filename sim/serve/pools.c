@@ -17,13 +17,8 @@ bool rg_replica_serves(const rg_replica *r)
 static int64_t cached_tokens(rg_replica *r, const rg_live *live)
 {
     rg_kv_seq seq;
-    int32_t unused;
-    rg_kv_open(&r->pool, &seq, live->n + 1);
-    seq.segments = live->segments;
-    seq.segment_count = live->request.segment_count;
-    seq.tail_id = 1;
-    seq.shareable = live->request.segment_count > 0;
-    const int64_t hits = rg_kv_lookup(&r->pool, &seq, live->n - 1, &unused);
+    rg_kv_open(&r->pool, &seq, live->n + 1, live->segments, live->request.segment_count, 1);
+    const int64_t hits = rg_kv_peek(&r->pool, &seq, live->n - 1);
     rg_kv_close(&r->pool, &seq);
     return hits * r->pool.block_tokens;
 }

@@ -12,6 +12,12 @@ rg_live *rg_queue_at(const rg_queue *q, int64_t i)
     return *slot(q, i);
 }
 
+void rg_queue_arrange(rg_queue *q, rg_live *const *order)
+{
+    for (int64_t i = 0; i < q->count; i++)
+        *slot(q, i) = order[i];
+}
+
 rg_live *rg_queue_head(const rg_queue *q)
 {
     return q->count ? *slot(q, 0) : NULL;

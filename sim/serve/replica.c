@@ -64,12 +64,14 @@ rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules
     r->depth = rules->asynchronous ? 2 : 1;
     r->room = (int)rules->max_sequences + 1;
     r->waiting.by_priority = rules->by_priority;
-    RG_TRY(rg_kv_start(&r->pool, arena, rules->blocks, rules->block_tokens, rules->prefix_caching,
-                       err));
-    r->late_names = rules->policy == RG_POLICY_SGLANG;
+    const bool paged = rules->reservation == RG_RESERVE_PAGED;
+    if (rules->policy == RG_POLICY_SGLANG && rules->prefix_caching && paged)
+        RG_TRY(rg_kv_start_tree(&r->pool, arena, rules->blocks, rules->block_tokens, err));
+    else
+        RG_TRY(rg_kv_start(&r->pool, arena, rules->blocks, rules->block_tokens,
+                           rules->prefix_caching && paged, err));
     r->plain = rules->rule.window == 0 && rules->rule.keep_ratio == 0 &&
                rules->speculation.drafts == 0 && rules->recompute_layers_ratio == 0;
-    r->pool.merging = rules->policy == RG_POLICY_SGLANG;
     r->running = RG_NEW(arena, rg_live *, r->room, err);
     r->kept = RG_NEW(arena, rg_kept, r->room, err);
     RG_TRY(start_batch(r, &r->flights[0], err));
@@ -205,9 +207,11 @@ void rg_replica_preempt(rg_replica *r, int position)
 {
     rg_live *live = r->running[position];
     leave_running(r, position);
-    /* Its full blocks stay known until they are reused. */
-    const int64_t known = (int64_t)live->n + live->g;
-    rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
+    if (!r->policy->retracts) {
+        /* Its full blocks stay known until they are reused. */
+        const int64_t known = (int64_t)live->n + live->g;
+        rg_kv_register(&r->pool, &live->kv, live->c < known ? live->c : known);
+    }
     rg_replica_release(r, live);
     r->load_tokens += live->c;
     live->peak = live->c > live->peak ? live->c : live->peak;
@@ -217,7 +221,10 @@ void rg_replica_preempt(rg_replica *r, int position)
     live->preemptions++;
     r->result->preemptions++;
     r->preempted_now = true;
-    rg_queue_push_front(r->arena, &r->waiting, live, &r->failed);
+    if (r->policy->retracts)
+        rg_queue_push(r->arena, &r->waiting, live, &r->failed);
+    else
+        rg_queue_push_front(r->arena, &r->waiting, live, &r->failed);
 }
 
 void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position)
@@ -416,11 +423,11 @@ static void complete(rg_replica *r, const rg_batch *batch, double time_s)
     double before = -2; /* last tokens of those counted in `same` */
     int64_t same = 0;
     bool any = batch->lane_count > 0 && rg_lane_emit(r, batch, time_s);
-    const bool speculative = r->rules->speculation.drafts > 0, late = r->late_names;
+    const bool speculative = r->rules->speculation.drafts > 0, late = r->pool.tree != NULL;
     const rg_entry *end = batch->entries + batch->count;
     for (const rg_entry *e = batch->entries; e < end; e++) {
         rg_live *live = e->live;
-        if (late && live->kv.shareable)
+        if (late && e->chunk)
             rg_kv_register(&r->pool, &live->kv, live->c);
         if (!e->emits)
             continue;

@@ -99,6 +99,7 @@ typedef struct rg_policy {
     /* A request is done; NULL: its memory is freed at once. */
     void (*release)(rg_replica *replica, rg_live *live);
     bool skippable; /* running requests that all decode go on so until something changes */
+    bool retracts;  /* a preempted request waits behind the others, its output forgotten */
 } rg_policy;
 
 typedef enum rg_role { RG_ROLE_BOTH, RG_ROLE_PREFILL, RG_ROLE_DECODE } rg_role;
@@ -159,10 +160,10 @@ struct rg_replica {
     int extent_count, extent_room;
     int64_t extent_total, extent_free;
     double token_ratio;   /* SGLang */
+    bool full;            /* SGLang: nobody is admitted until someone leaves */
     struct rg_kept *kept; /* static batches: memory of members that are done */
     int kept_count;
-    bool late_names; /* blocks are named when computed, not when scheduled */
-    bool plain;      /* no windows, drafts, recomputed layers: a decode keeps one token */
+    bool plain; /* no windows, drafts, recomputed layers: a decode keeps one token */
     int32_t *bucket_head, *bucket_next; /* event skipping: who needs a block at which step */
     rg_rng rng;
     double born_s, died_s, last_moment_s;
@@ -256,6 +257,8 @@ rg_live *rg_queue_pop(rg_queue *q);
 void rg_queue_push(rg_arena *arena, rg_queue *q, rg_live *live, rg_err *err);
 void rg_queue_push_front(rg_arena *arena, rg_queue *q, rg_live *live, rg_err *err);
 rg_live *rg_queue_at(const rg_queue *q, int64_t i);
+/** Put the same requests into another order, of a queue that is first come first served. */
+void rg_queue_arrange(rg_queue *q, rg_live *const *order);
 void rg_queue_remove(rg_queue *q, int64_t i);
 /** Is a to be served before b. */
 static inline bool rg_live_before(const rg_live *a, const rg_live *b)

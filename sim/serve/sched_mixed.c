@@ -179,8 +179,8 @@ static void build_trt_max(rg_replica *r, rg_batch *batch)
     build(r, batch, &how);
 }
 
-const rg_policy rg_policy_vllm0_chunked = {build_chunked, NULL, true};
-const rg_policy rg_policy_sarathi = {build_chunked, NULL, true};
-const rg_policy rg_policy_orca = {build_orca, NULL, true};
-const rg_policy rg_policy_trt = {build_trt, NULL, true};
-const rg_policy rg_policy_trt_max = {build_trt_max, NULL, true};
+const rg_policy rg_policy_vllm0_chunked = {build_chunked, NULL, true, false};
+const rg_policy rg_policy_sarathi = {build_chunked, NULL, true, false};
+const rg_policy rg_policy_orca = {build_orca, NULL, true, false};
+const rg_policy rg_policy_trt = {build_trt, NULL, true, false};
+const rg_policy rg_policy_trt_max = {build_trt_max, NULL, true, false};

@@ -1,13 +1,16 @@
 /* serve/sched_sglang.c: SGLang: prompts before decodes, admission by an estimate of what will be
- * needed, prefix cache of pages, retraction when the estimate was too low.
+ * needed, a radix tree as prefix cache, retraction when the estimate was too low.
  *
  * A request is admitted when its input and its output, counted up to 4,096 tokens, fit in memory
- * that is free or evictable less, for each running request, its remaining output (up to 4,096)
- * times a ratio. The ratio starts at 0.7 x conservativeness, falls in 600 decode steps to 0.14 of
- * that, is set anew after a retraction and starts over when the engine is idle. The cache is kept
- * as pages under chain names, merged when equal and reused least recently released first, tails
- * before heads; the radix tree of the original evicts least recently used leaves.
- * Source: SGLang managers/schedule_policy.py, schedule_batch.py, scheduler.py.
+ * that is vacant or evictable less, for each running request, its remaining output (up to 4,096)
+ * times a ratio, less what was admitted before it in the same step. The ratio starts at 0.7 x
+ * conservativeness, falls in 600 decode steps to 0.14 of that, is set anew by a retraction and
+ * starts over when the engine is idle. After a refusal nobody is looked at until a running request
+ * leaves. Pages are taken when the whole step is known, so none that was found is evicted for
+ * another. Prompts enter the tree when computed, outputs when the request is done; what a retracted
+ * request wrote is forgotten, and it waits behind the others.
+ * Source: SGLang managers/schedule_policy.py (SchedulePolicy, PrefillAdder), schedule_batch.py
+ * (retract_decode), scheduler.py (get_new_batch_prefill, update_running_batch).
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/replica.h"
@@ -31,158 +34,184 @@ static int64_t clipped(int64_t tokens)
     return tokens < CLIP_NEW_TOKENS ? tokens : CLIP_NEW_TOKENS;
 }
 
-static double promised_tokens(const rg_replica *r)
-{
-    double sum = 0;
-    for (int i = 0; i < r->running_count; i++)
-        sum += (double)clipped(r->running[i]->o - r->running[i]->gs) * r->token_ratio;
-    return sum;
-}
-
-static int64_t available_tokens(const rg_replica *r)
+static int64_t free_tokens(const rg_replica *r)
 {
     return r->pool.unlimited ? INT64_MAX / 4 : (int64_t)r->pool.free_count * r->pool.block_tokens;
 }
 
-static int64_t cached_of(rg_replica *r, rg_live *live)
+static int64_t in_pages(const rg_replica *r, int64_t tokens)
 {
-    int32_t unused;
-    return (int64_t)rg_kv_lookup(&r->pool, &live->kv, (int64_t)live->n + live->gs - 1, &unused) *
-           r->pool.block_tokens;
+    const int64_t page = r->pool.block_tokens;
+    return (tokens + page - 1) / page * page;
 }
 
-/* Name of the first 32 tokens, 0 when the request shares nothing. */
-static uint64_t opening(rg_replica *r, rg_live *live)
+static int64_t left_of(const rg_live *live)
 {
-    const int32_t blocks = (SHARED_PREFIX + r->pool.block_tokens - 1) / r->pool.block_tokens;
-    if (!live->kv.shareable || (int64_t)blocks * r->pool.block_tokens > live->n)
-        return 0;
-    rg_kv_name(&r->pool, &live->kv, blocks);
-    return live->kv.names ? live->kv.names[blocks - 1] : 0;
+    return (int64_t)live->n + live->gs - live->c;
 }
 
-/* Position in waiting of the request to try next among those not yet tried, -1: none. order[] holds
- * the queue by longest cached prefix (stable), postponed ones last. */
-static int order_of_service(rg_replica *r, int *order)
+/* Its prompt is not yet computed to the end. */
+static bool cut(const rg_live *live)
 {
-    struct {
-        int64_t cached;
-        uint64_t opening;
-        bool late;
-    } info[LPM_QUEUE];
+    return live->gs == 0 || left_of(live) > 1;
+}
+
+/* ---- order of the queue */
+
+/* The queue by longest cached prefix, stable; last those that share 32 tokens with an earlier one
+ * while hardly any are cached, as they will find more when that one is done. */
+static void by_longest_prefix(rg_replica *r)
+{
+    rg_live *sorted[LPM_QUEUE];
+    int64_t cached[LPM_QUEUE];
+    bool asked[LPM_QUEUE], late[LPM_QUEUE];
+    int order[LPM_QUEUE];
     const int count = (int)r->waiting.count;
     for (int i = 0; i < count; i++) {
         rg_live *live = rg_queue_at(&r->waiting, i);
-        info[i].cached = cached_of(r, live);
-        info[i].opening = opening(r, live);
-        info[i].late = false;
-        if (info[i].cached <= SHARED_PREFIX && info[i].opening)
-            for (int j = 0; j < i && !info[i].late; j++)
-                info[i].late = info[j].opening == info[i].opening && !info[j].late;
-    }
-    for (int i = 0; i < count; i++) {
+        const int64_t length = (int64_t)live->n + live->gs;
+        int32_t unused;
+        cached[i] =
+            (int64_t)rg_kv_lookup(&r->pool, &live->kv, length - 1, &unused) * r->pool.block_tokens;
+        asked[i] = cached[i] <= SHARED_PREFIX && length >= SHARED_PREFIX && live->kv.text;
+        late[i] = false;
+        for (int j = 0; asked[i] && !late[i] && j < i; j++)
+            late[i] = asked[j] && !late[j] &&
+                      rg_radix_common(rg_queue_at(&r->waiting, j)->kv.text, live->kv.text,
+                                      SHARED_PREFIX) == SHARED_PREFIX;
         int at = i;
         for (; at > 0; at--) {
             const int other = order[at - 1];
-            const bool earlier = info[i].late != info[other].late
-                                     ? !info[i].late
-                                     : info[i].cached > info[other].cached;
-            if (!earlier)
+            if (late[i] != late[other] ? late[i] : late[i] || cached[i] <= cached[other])
                 break;
             order[at] = other;
         }
         order[at] = i;
     }
-    return count;
+    for (int i = 0; i < count; i++)
+        sorted[i] = rg_queue_at(&r->waiting, order[i]);
+    rg_queue_arrange(&r->waiting, sorted);
 }
 
-/* Admit one waiting request; false: it does not fit and nobody behind it is tried. */
-static bool admit(rg_replica *r, rg_batch *batch, rg_live *live, double promised, int64_t *budget)
+/* ---- prompts */
+
+typedef struct adder {
+    double promised; /* tokens of free memory that are spoken for */
+    int64_t budget;  /* tokens that the step may still compute */
+    bool continues;  /* a cut request fills the step: no other may be cut too */
+} adder;
+
+/* Contiguous memory knows no estimate: the reservation is made or not. */
+static bool reserve(rg_replica *r, rg_batch *batch, rg_live *live, adder *a)
 {
     const int64_t length = (int64_t)live->n + live->gs;
-    const int64_t page = r->pool.block_tokens;
-    const int64_t cached = cached_of(r, live);
-    const int64_t extend = (length - cached + page - 1) / page * page;
-    const int64_t output = clipped(live->o - live->gs);
-    const double room = (double)available_tokens(r) - promised;
-    if ((double)(extend + output) > room && r->running_count > 0)
+    const int64_t k = r->rules->chunked_prefill && length > a->budget ? a->budget : length;
+    if (!rg_replica_hold(r, live, length, 0))
         return false;
-    if (!r->rules->chunked_prefill && extend > *budget && batch->count > 0)
-        return false;
-    bool blocked;
-    int64_t k = length - cached;
-    if (r->rules->chunked_prefill && k > *budget)
-        k = *budget;
-    const int64_t got = rg_replica_reuse(r, live, k, 0, &blocked);
-    if (blocked)
-        return false;
-    live->c = (int32_t)got;
-    r->held_tokens += got;
-    r->load_tokens -= got;
-    if (!rg_replica_hold(r, live, got + k, 0)) {
-        rg_replica_release(r, live);
-        r->load_tokens += got;
-        live->c = 0;
-        return false;
-    }
-    rg_replica_scheduled(r, live, got);
+    rg_replica_scheduled(r, live, 0);
     rg_replica_admit(r, live);
     rg_replica_compute(r, batch, live, k);
-    *budget -= k;
+    a->budget -= k;
+    return true;
+}
+
+/* Admit a waiting request; false: it does not fit, and nobody behind it is tried. */
+static bool admit(rg_replica *r, rg_batch *batch, rg_live *live, adder *a)
+{
+    if (r->rules->reservation != RG_RESERVE_PAGED)
+        return reserve(r, batch, live, a);
+    const int64_t length = (int64_t)live->n + live->gs, page = r->pool.block_tokens;
+    int32_t unused = 0;
+    const int32_t hits = rg_kv_lookup(&r->pool, &live->kv, length - 1, &unused);
+    double load_s = 0;
+    const int32_t more =
+        live->kv.shareable ? rg_tiers_find(r, &live->kv, hits, length - 1, &load_s) : 0;
+    const int64_t cached = (int64_t)(hits + more) * page, extend = length - cached;
+    /* Pages that are found cannot be evicted any more. */
+    const int64_t room = free_tokens(r) - (int64_t)unused * page;
+    const int64_t need = length - (int64_t)hits * page + clipped(live->o - live->gs) + page;
+    const bool alone = r->running_count == 0 && in_pages(r, length) - hits * page <= room;
+    if ((double)need >= (double)room - a->promised && !alone) {
+        r->full = true;
+        return false;
+    }
+    int64_t k = extend, output = clipped(live->o);
+    if (!r->rules->chunked_prefill) {
+        if (in_pages(r, extend) >= a->budget && batch->count > 0)
+            return false;
+    } else if (in_pages(r, extend) > a->budget) {
+        k = a->budget / page * page;
+        output = 0;
+        if (k == 0 || a->continues)
+            return false;
+        a->continues = true;
+    }
+    rg_kv_adopt(&r->pool, &live->kv, hits);
+    live->tier_hits = more;
+    live->tier_s = load_s;
+    live->c = (int32_t)cached;
+    r->held_tokens += cached;
+    r->load_tokens -= cached;
+    rg_replica_scheduled(r, live, cached);
+    rg_replica_admit(r, live);
+    rg_replica_compute(r, batch, live, k);
+    a->promised += (double)(in_pages(r, k + (int64_t)more * page) + output);
+    a->budget -= in_pages(r, k);
     return true;
 }
 
 static void prefill(rg_replica *r, rg_batch *batch)
 {
-    int64_t budget = r->rules->max_batched_tokens;
-    /* The request that was cut goes on first. */
-    for (int i = 0; i < r->running_count && budget > 0; i++) {
+    adder a = {.budget = r->rules->max_batched_tokens};
+    rg_live *chunked = NULL;
+    int64_t decodes = 0;
+    for (int i = 0; i < r->running_count; i++) {
         rg_live *live = r->running[i];
-        int64_t k = (int64_t)live->n + live->gs - live->c;
-        if (k <= 1 && live->gs > 0)
+        if (cut(live)) {
+            chunked = live;
             continue;
-        k = k < budget ? k : budget;
-        if (!rg_replica_hold(r, live, live->c + k, 0))
-            return;
-        rg_replica_compute(r, batch, live, k);
-        budget -= k;
-    }
-    const bool by_prefix =
-        r->rules->longest_prefix_first && r->waiting.count <= LPM_QUEUE && r->waiting.count > 1;
-    double promised = promised_tokens(r);
-    if (!by_prefix) {
-        while (r->waiting.count > 0 && budget > 0 && r->running_count < r->rules->max_sequences) {
-            rg_live *live = rg_queue_head(&r->waiting);
-            if (!admit(r, batch, live, promised, &budget))
-                return;
-            rg_queue_pop(&r->waiting);
-            promised += (double)clipped(live->o - live->gs) * r->token_ratio;
         }
-        return;
+        decodes++;
+        a.promised += (double)clipped(live->o - live->gs) * r->token_ratio;
     }
-    int order[LPM_QUEUE];
-    rg_live *queue[LPM_QUEUE];
-    const int count = order_of_service(r, order);
-    for (int i = 0; i < count; i++)
-        queue[i] = rg_queue_at(&r->waiting, order[i]);
-    for (int i = 0; i < count && budget > 0 && r->running_count < r->rules->max_sequences; i++) {
-        if (!admit(r, batch, queue[i], promised, &budget))
-            return;
-        for (int64_t at = 0; at < r->waiting.count; at++) {
-            if (rg_queue_at(&r->waiting, at) != queue[i])
-                continue;
-            rg_queue_remove(&r->waiting, at);
+    if ((r->full || r->waiting.count == 0) && !chunked)
+        return;
+    if (r->rules->mixed_chunk)
+        a.budget -= decodes;
+    if (chunked && a.budget > 0) {
+        int64_t k = left_of(chunked);
+        const int64_t room = free_tokens(r);
+        k = k < a.budget ? k : a.budget;
+        k = k < room ? k : room;
+        if (k > 0) {
+            a.continues = k < left_of(chunked);
+            rg_replica_compute(r, batch, chunked, k);
+            a.promised += (double)(in_pages(r, k) + (a.continues ? 0 : clipped(chunked->o)));
+            a.budget -= in_pages(r, k);
+        }
+    }
+    if (r->rules->longest_prefix_first && r->pool.tree && r->waiting.count <= LPM_QUEUE && !r->full)
+        by_longest_prefix(r);
+    while (r->waiting.count > 0 && a.budget > 0 && !r->full) {
+        if (r->running_count >= r->rules->max_sequences) {
+            r->full = true;
             break;
         }
-        promised += (double)clipped(queue[i]->o - queue[i]->gs) * r->token_ratio;
+        if (!admit(r, batch, rg_queue_head(&r->waiting), &a))
+            break;
+        rg_queue_pop(&r->waiting);
     }
+    for (int i = 0; i < batch->count; i++)
+        rg_replica_hold(r, batch->entries[i].live, batch->entries[i].live->c, 0);
 }
 
-/* Fewest outputs go first; among equals the longest input. */
+/* ---- decodes */
+
+/* Fewest outputs go first; among equals the longest input. With drafts the latest goes. */
 static int to_retract(const rg_replica *r)
 {
     int worst = r->running_count - 1;
-    for (int i = r->running_count - 2; i >= 0; i--) {
+    for (int i = r->running_count - 2; i >= 0 && r->rules->speculation.drafts == 0; i--) {
         const rg_live *a = r->running[i], *b = r->running[worst];
         if (a->gs < b->gs || (a->gs == b->gs && a->n > b->n))
             worst = i;
@@ -190,42 +219,58 @@ static int to_retract(const rg_replica *r)
     return worst;
 }
 
-static void retract(rg_replica *r)
+static int64_t next_tokens(const rg_replica *r, const rg_live *live)
+{
+    return cut(live) ? live->c : (int64_t)live->c + 1 + r->rules->speculation.drafts;
+}
+
+static int64_t next_blocks(const rg_replica *r, const rg_live *live)
+{
+    const int64_t more = rg_replica_blocks(r, next_tokens(r, live)) - live->kv.held;
+    return live->reserved || more < 0 ? 0 : more;
+}
+
+/* Make room for one more token of everybody; true when someone had to go. */
+static bool retract(rg_replica *r)
 {
     int64_t need = 0;
     for (int i = 0; i < r->running_count; i++)
-        need += r->running[i]->c + 1 > r->running[i]->room;
+        need += next_blocks(r, r->running[i]);
     bool any = false;
     while (!rg_kv_fits(&r->pool, need) && r->running_count > 1) {
         const int victim = to_retract(r);
-        need -= r->running[victim]->c + 1 > r->running[victim]->room;
+        need -= next_blocks(r, r->running[victim]);
         rg_replica_preempt(r, victim);
         any = true;
     }
     if (!any)
-        return;
-    double done = 0, most = 0;
+        return false;
+    r->full = false;
+    double done = 0, most = 1;
     for (int i = 0; i < r->running_count; i++) {
         done += r->running[i]->gs;
         most += r->running[i]->o;
     }
-    const double ratio = (done + RETRACT_STEPS * r->running_count) / (most > 0 ? most : 1);
+    const double ratio = (done + RETRACT_STEPS * r->running_count) / most;
     r->token_ratio = ratio < 1 ? ratio : 1;
+    return true;
 }
 
 static void decode(rg_replica *r, rg_batch *batch)
 {
-    retract(r);
+    const int64_t before = batch->count;
+    const bool retracted = before == 0 && retract(r);
     for (int i = 0; i < r->running_count; i++) {
         rg_live *live = r->running[i];
-        if (live->gs == 0 || live->c != live->n + live->gs - 1)
+        if (cut(live) || (before > 0 && live->batch_number == r->steps))
             continue;
-        if (!rg_replica_hold(r, live, (int64_t)live->c + 1, 0))
+        if (!rg_replica_hold(r, live, next_tokens(r, live), 0))
             continue;
         rg_replica_compute(r, batch, live, 1);
     }
     const double high = first_ratio(r), low = 0.14 * high;
-    r->token_ratio -= (high - low) / DECODE_STEPS;
+    if (!retracted)
+        r->token_ratio -= (high - low) / DECODE_STEPS;
     if (r->token_ratio < low)
         r->token_ratio = low;
 }
@@ -234,11 +279,21 @@ static void build(rg_replica *r, rg_batch *batch)
 {
     if (r->running_count == 0 || r->token_ratio == 0)
         r->token_ratio = first_ratio(r);
+    if (r->running_count == 0)
+        r->full = false;
     prefill(r, batch);
     if (batch->count == 0 || r->rules->mixed_chunk)
         decode(r, batch);
 }
 
+/* A request is done: its output is known from now on. */
+static void done(rg_replica *r, rg_live *live)
+{
+    r->full = false;
+    rg_kv_register(&r->pool, &live->kv, live->c);
+    rg_replica_release(r, live);
+}
+
 /* The ratio falls with every decode step and can open the door to a waiting request, so steps are
  * taken one by one. */
-const rg_policy rg_policy_sglang = {build, NULL, false};
+const rg_policy rg_policy_sglang = {build, done, false, true};

@@ -56,4 +56,4 @@ static void build(rg_replica *r, rg_batch *batch)
     }
 }
 
-const rg_policy rg_policy_static = {build, keep, true};
+const rg_policy rg_policy_static = {build, keep, true, false};

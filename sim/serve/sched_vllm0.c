@@ -103,5 +103,5 @@ static void build_padded(rg_replica *r, rg_batch *batch)
         decode_all(r, batch);
 }
 
-const rg_policy rg_policy_vllm0 = {build, NULL, true};
-const rg_policy rg_policy_vidur_vllm = {build_padded, NULL, true};
+const rg_policy rg_policy_vllm0 = {build, NULL, true, false};
+const rg_policy rg_policy_vidur_vllm = {build_padded, NULL, true, false};

@@ -187,4 +187,4 @@ static void build(rg_replica *r, rg_batch *batch)
         waiting_part(r, batch, budget);
 }
 
-const rg_policy rg_policy_vllm1 = {build, NULL, true};
+const rg_policy rg_policy_vllm1 = {build, NULL, true, false};

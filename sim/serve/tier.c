@@ -39,8 +39,7 @@ rg_status rg_tiers_start(rg_replica *r, rg_err *err)
                            "an offload tier without a rate; set --offload-rate");
         RG_TRY(rg_kv_start(&r->tiers[i], r->arena, (int64_t)slots + 1, rules->block_tokens, true,
                            err));
-        above->on_evict = keep;
-        above->evict_context = &r->tiers[i];
+        rg_kv_on_evict(above, keep, &r->tiers[i]);
         above = &r->tiers[i];
         r->tier_count++;
     }

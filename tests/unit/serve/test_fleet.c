@@ -244,6 +244,11 @@ static void contradictions_are_refused(void **state)
     d.rules.policy = RG_POLICY_ORCA;
     assert_int_equal(rg_serve_run(arena, &d, stream, NULL, NULL, 1, &result, &err), RG_ERR_USAGE);
     assert_non_null(strstr(err.text, "'orca'"));
+    err = (rg_err){0};
+    d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.rules = rg_engine_rules_default(RG_POLICY_SGLANG);
+    d.rules.longest_prefix_first = d.rules.by_priority = true;
+    assert_int_equal(rg_serve_run(arena, &d, stream, NULL, NULL, 1, &result, &err), RG_ERR_USAGE);
 }
 
 int main(void)
