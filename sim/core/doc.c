@@ -370,3 +370,14 @@ rg_status rg_doc_load(rg_arena *arena, const char *path, rg_node **root, rg_err 
     RG_TRY(rg_file_read(arena, path, MAX_BYTES, &text, &length, err));
     return rg_doc_parse(arena, path, text, length, rg_text_ends_with(path, ".json"), root, err);
 }
+
+void rg_doc_put_quoted(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', stream);
+        fputc((unsigned char)*text < 0x20 ? ' ' : *text, stream);
+    }
+    fputc('"', stream);
+}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -80,5 +81,8 @@ rg_status rg_map_text_or(rg_node *map, const char *key, const char *fallback, co
 rg_status rg_map_quantity(rg_node *map, const char *key, rg_dim dim, double *out, rg_err *err);
 rg_status rg_map_quantity_or(rg_node *map, const char *key, rg_dim dim, double fallback,
                              double *out, rg_err *err);
+
+/** Write text as a double-quoted YAML scalar; control characters become blanks. */
+void rg_doc_put_quoted(FILE *stream, const char *text);
 
 #endif

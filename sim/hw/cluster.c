@@ -4,8 +4,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/doc.h"
 #include "core/find.h"
 #include "hw/price.h"
 
@@ -282,6 +284,96 @@ rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster 
 {
     return rg_cluster_load_changed(arena, name_or_path, NULL, out, err);
 }
+
+/* ---- writing ---- */
+
+/* "450.000000 GB/s" -> "450 GB/s". */
+static void drop_zeros(char *text)
+{
+    char *unit = strchr(text, ' '), *end = unit;
+    if (unit == NULL || strchr(text, '.') == NULL || strchr(text, '.') > unit)
+        return;
+    while (end[-1] == '0')
+        end--;
+    if (end[-1] == '.')
+        end--;
+    memmove(end, unit, strlen(unit) + 1);
+}
+
+static void put_figures(FILE *f, const rg_figure_key *keys, const void *object)
+{
+    for (const rg_figure_key *key = keys; key->key != NULL; key++) {
+        const rg_figure *figure = (const rg_figure *)((const char *)object + key->offset);
+        char value[48];
+        if (!figure->known)
+            continue;
+        rg_quantity_format(figure->value, key->dim, 9, value, sizeof value);
+        drop_zeros(value);
+        fprintf(f, "  %s: {value: %s, source: ", key->key, value);
+        rg_doc_put_quoted(f, figure->source);
+        fputs("}\n", f);
+    }
+}
+
+static void put_count(FILE *f, const char *key, int64_t value)
+{
+    if (value > 0)
+        fprintf(f, "  %s: %lld\n", key, (long long)value);
+}
+
+static void put_fabric(FILE *f, const char *key, const rg_fabric *fabric)
+{
+    fprintf(f, "%s:\n  kind: %s\n", key, fabric_names[fabric->kind]);
+    if (fabric->kind == RG_FABRIC_NONE)
+        return;
+    fprintf(f, "  technology: %s\n", fabric->technology);
+    put_figures(f, fabric_keys, fabric);
+    for (int i = 0; i < fabric->dimensions; i++)
+        fprintf(f, "%s%lld%s", i == 0 ? "  extent: [" : ", ", (long long)fabric->extent[i],
+                i == fabric->dimensions - 1 ? "]\n" : "");
+    put_count(f, "nics_per_node", fabric->nics_per_node);
+    put_count(f, "devices_per_switch", fabric->devices_per_switch);
+    put_count(f, "devices_per_socket", fabric->devices_per_socket);
+    if (fabric->oversubscription != 1)
+        fprintf(f, "  oversubscription: %.9g\n", fabric->oversubscription);
+    fprintf(f, "  in_network_reduction: %s\n", fabric->in_network_reduction ? "true" : "false");
+    if (fabric->rail_optimised)
+        fputs("  rail_optimised: true\n", f);
+}
+
+rg_status rg_cluster_write(rg_arena *arena, const rg_cluster *c, char **out, rg_err *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    if (f == NULL)
+        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "not enough memory");
+    fprintf(f, "kind: cluster\nname: %s\ntitle: ", c->name);
+    rg_doc_put_quoted(f, c->title);
+    fputs(c->note != NULL ? "\nnote: " : "\n", f);
+    if (c->note != NULL) {
+        rg_doc_put_quoted(f, c->note);
+        fputc('\n', f);
+    }
+    fprintf(f, "device: %s\ndevices_per_node: %lld\nnodes: %lld\n", c->accel->name,
+            (long long)c->devices_per_node, (long long)c->nodes);
+    if (c->scale_up_devices != c->devices_per_node)
+        fprintf(f, "scale_up_devices: %lld\n", (long long)c->scale_up_devices);
+    put_fabric(f, "scale_up", &c->scale_up);
+    if (c->scale_out.kind != RG_FABRIC_NONE)
+        put_fabric(f, "scale_out", &c->scale_out);
+    if (c->host_memory.known || c->host_link.known || c->overhead_power.known) {
+        fputs("host:\n", f);
+        put_figures(f, host_keys, c);
+    }
+    const bool whole = fflush(f) == 0 && !ferror(f);
+    fclose(f);
+    *out = whole ? rg_arena_copy(arena, text, length, err) : NULL;
+    free(text);
+    return *out == NULL ? RG_ERR_LIMIT : RG_OK;
+}
+
+/* ---- figures and findings ---- */
 
 static rg_status add_known(rg_arena *arena, rg_named_figure *list, int *count, const char *prefix,
                            const rg_figure_key *keys, void *object, rg_err *err)

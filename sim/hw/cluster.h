@@ -67,6 +67,9 @@ rg_status rg_cluster_load_changed(rg_arena *arena, const char *name_or_path,
 rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,
                           rg_err *err);
 
+/** The YAML file of a cluster, whose device goes by name; as rg_cluster_load reads it. */
+rg_status rg_cluster_write(rg_arena *arena, const rg_cluster *cluster, char **out, rg_err *err);
+
 /** Name of a kind of fabric: "switched", "pcie_tree". */
 const char *rg_fabric_kind_name(rg_fabric_kind kind);
 

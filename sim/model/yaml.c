@@ -339,23 +339,13 @@ typedef struct writer {
     int kinds;
 } writer;
 
-static void put_quoted(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', f);
-        fputc((unsigned char)*text < 0x20 ? ' ' : *text, f);
-    }
-    fputs("\"\n", f);
-}
-
 static void put_text(FILE *f, const char *key, const char *text)
 {
     if (text == NULL)
         return;
     fprintf(f, "%s: ", key);
-    put_quoted(f, text);
+    rg_doc_put_quoted(f, text);
+    fputc('\n', f);
 }
 
 static void put_int(FILE *f, const char *key, int64_t value)
@@ -515,7 +505,8 @@ static void put_model(const writer *w)
         fputs("notes:\n", f);
     for (int i = 0; i < m->note_count; i++) {
         fputs("  - ", f);
-        put_quoted(f, m->notes[i]);
+        rg_doc_put_quoted(f, m->notes[i]);
+        fputc('\n', f);
     }
     fputs("layers:\n  kinds:\n", f);
     for (int kind = 0; kind < w->kinds; kind++) {

@@ -85,3 +85,25 @@ t.yaml:1:1: error: no network to check the traffic against; network: NAME names 
 $ printf 'kind: plan\nmodel: llama-3.1-8b\n' >p.yaml; ridge serve p.yaml
 ridge: p.yaml:1:7: kind is 'plan'; a scenario says 'serve'
 [2]
+
+# A node from the matrix of nvidia-smi topo -m: what the matrix says, and whose figures stand beside it.
+$ ridge import $ROOT/tests/fuzz/corpus/topo/pcie4.txt --hw l40s --name box -o box.yaml; ridge check box.yaml | head -1; grep -E "kind|devices_per|nics" box.yaml
+box.yaml: ok, cluster box, 10 figures, 7 of them assumed
+kind: cluster
+devices_per_node: 4
+  kind: pcie_tree
+  devices_per_switch: 2
+  devices_per_socket: 2
+  kind: fat_tree
+  nics_per_node: 2
+  devices_per_switch: 32
+$ ridge import $ROOT/tests/fuzz/corpus/topo/bridge.txt --hw h100-nvl | grep -A2 scale_up
+scale_up:
+  kind: mesh
+  technology: nvlink_bridge
+$ ridge import $ROOT/tests/fuzz/corpus/topo/bridge.txt --hw l40s
+ridge: ROOT/tests/fuzz/corpus/topo/bridge.txt:1: the matrix shows 12 NVLinks, 'l40s' has 0; name another device with --hw
+[2]
+$ ridge import $ROOT/tests/fuzz/corpus/topo/bridge.txt --hw h100-nvl --family llama
+ridge: --family is for a model's config.json; --hw says that this is a machine
+[2]
