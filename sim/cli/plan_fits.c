@@ -59,7 +59,7 @@ static const struct {
 
 static void row(rg_table *table, const rg_space *s, const rg_fit *f)
 {
-    char split[96] = "";
+    char split[160] = "";
     const bool fits = f->devices > 0;
     if (fits)
         rg_candidate_text(s, &s->candidates[f->candidate], split, sizeof split);

@@ -6,6 +6,16 @@
 
 #include "cli/plan.h"
 
+/* One kind of replica: all of them, or one of two pools. */
+typedef struct kind {
+    const rg_space *space;
+    const rg_arrangement *arrangement;
+    const rg_engine_rules *rules;
+    const rg_capacity *capacity;
+    rg_plan_role role;
+    int64_t replicas;
+} kind;
+
 /* Text that grows within a fixed room. */
 typedef struct line {
     char text[1024];
@@ -38,9 +48,8 @@ static const char *quantised(const rg_arrangement *a)
 }
 
 /* The setting of an engine that gives this KV memory: each counts a share of something else. */
-static double memory_share(const rg_candidate *c, rg_memory_share of)
+static double memory_share(const rg_capacity *m, rg_memory_share of)
 {
-    const rg_capacity *m = &c->capacity;
     const double there = m->device_bytes - m->driver_bytes, held = m->kv_bytes + m->state_bytes;
     const double beside = m->activation_bytes + m->graph_bytes + m->context_bytes;
     const double share = of == RG_SHARE_TOTAL ? (held + m->weight_bytes + beside) / there
@@ -50,11 +59,11 @@ static double memory_share(const rg_candidate *c, rg_memory_share of)
     return share < 0.99 ? share : 0.99;
 }
 
-static void vllm(line *l, const rg_space *s, const rg_candidate *c)
+static void vllm(line *l, const kind *k)
 {
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
+    const rg_arrangement *a = k->arrangement;
     const rg_parallel *p = &a->parallel;
-    put(l, "vllm serve %s", s->plan->model);
+    put(l, "vllm serve %s", k->space->plan->model);
     if (p->attention_dp)
         put(l, " --data-parallel-size %lld", (long long)p->tp);
     else
@@ -65,22 +74,28 @@ static void vllm(line *l, const rg_space *s, const rg_candidate *c)
         put(l, " --enable-expert-parallel");
     if (p->cp > 1)
         put(l, " --decode-context-parallel-size %lld", (long long)p->cp);
+    /* limits are those of one data-parallel rank */
+    const int64_t ranks = p->attention_dp ? p->tp : 1;
     put(l, " --max-num-seqs %lld --max-num-batched-tokens %lld --gpu-memory-utilization %.2f",
-        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens,
-        memory_share(c, RG_SHARE_TOTAL));
+        (long long)((k->rules->max_sequences + ranks - 1) / ranks),
+        (long long)((k->rules->max_batched_tokens + ranks - 1) / ranks),
+        memory_share(k->capacity, RG_SHARE_TOTAL));
     if (quantised(a))
         put(l, " --quantization %s", quantised(a));
     if (cache_type(a))
         put(l, " --kv-cache-dtype %s", cache_type(a));
-    if (!c->rules.prefix_caching)
+    if (!k->rules->prefix_caching)
         put(l, " --no-enable-prefix-caching");
+    if (k->role != RG_ROLE_ALL)
+        put(l, " --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"%s\"}'",
+            k->role == RG_ROLE_PROMPTS ? "kv_producer" : "kv_consumer");
 }
 
-static void sglang(line *l, const rg_space *s, const rg_candidate *c)
+static void sglang(line *l, const kind *k)
 {
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
+    const rg_arrangement *a = k->arrangement;
     const rg_parallel *p = &a->parallel;
-    put(l, "python -m sglang.launch_server --model-path %s --tp-size %lld", s->plan->model,
+    put(l, "python -m sglang.launch_server --model-path %s --tp-size %lld", k->space->plan->model,
         (long long)p->tp);
     if (p->pp > 1)
         put(l, " --pp-size %lld", (long long)p->pp);
@@ -89,51 +104,68 @@ static void sglang(line *l, const rg_space *s, const rg_candidate *c)
     if (p->attention_dp)
         put(l, " --dp-size %lld --enable-dp-attention", (long long)p->tp);
     put(l, " --max-running-requests %lld --chunked-prefill-size %lld --mem-fraction-static %.2f",
-        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens,
-        memory_share(c, RG_SHARE_STATIC));
+        (long long)k->rules->max_sequences, (long long)k->rules->max_batched_tokens,
+        memory_share(k->capacity, RG_SHARE_STATIC));
     if (quantised(a))
         put(l, " --quantization %s", quantised(a));
     if (cache_type(a))
         put(l, " --kv-cache-dtype %s",
             strcmp(cache_type(a), "fp8") == 0 ? "fp8_e4m3" : cache_type(a));
-    if (!c->rules.prefix_caching)
+    if (!k->rules->prefix_caching)
         put(l, " --disable-radix-cache");
+    if (k->role != RG_ROLE_ALL)
+        put(l, " --disaggregation-mode %s", k->role == RG_ROLE_PROMPTS ? "prefill" : "decode");
 }
 
-static void trtllm(line *l, const rg_space *s, const rg_candidate *c)
+/* trtllm-serve takes the rest as YAML: one setting a line of the file behind --config. */
+static void trtllm_file(line *l, const kind *k)
 {
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
-    const rg_parallel *p = &a->parallel;
-    put(l, "trtllm-serve %s --tp_size %lld", s->plan->model, (long long)p->tp);
+    const char *sign = " --config with ";
+    if (cache_type(k->arrangement)) {
+        put(l, "%skv_cache_config: {dtype: %s}", sign, cache_type(k->arrangement));
+        sign = "; ";
+    }
+    if (k->arrangement->parallel.attention_dp) {
+        put(l, "%senable_attention_dp: true", sign);
+        sign = "; ";
+    }
+    if (k->role != RG_ROLE_ALL)
+        put(l, "%scache_transceiver_config: {backend: DEFAULT}", sign);
+}
+
+static void trtllm(line *l, const kind *k)
+{
+    const rg_parallel *p = &k->arrangement->parallel;
+    put(l, "trtllm-serve %s --tp_size %lld", k->space->plan->model, (long long)p->tp);
     if (p->pp > 1)
         put(l, " --pp_size %lld", (long long)p->pp);
     if (p->ep > 1)
         put(l, " --ep_size %lld", (long long)p->ep);
     put(l, " --max_batch_size %lld --max_num_tokens %lld --kv_cache_free_gpu_memory_fraction %.2f",
-        (long long)c->rules.max_sequences, (long long)c->rules.max_batched_tokens,
-        memory_share(c, RG_SHARE_FREE));
-    if (cache_type(a) || p->attention_dp) {
-        put(l, " --extra_llm_api_options with");
-        if (cache_type(a))
-            put(l, " kv_cache_config.dtype: %s", cache_type(a));
-        if (p->attention_dp)
-            put(l, " enable_attention_dp: true");
-    }
+        (long long)k->rules->max_sequences, (long long)k->rules->max_batched_tokens,
+        memory_share(k->capacity, RG_SHARE_FREE));
+    trtllm_file(l, k);
 }
 
-void rg_plan_launch_hints(rg_arena *arena, const rg_space *s, const rg_candidate *c,
-                          int64_t replicas, const char *out[3])
+void rg_plan_launch_hints(rg_arena *arena, const rg_plan_run *run, rg_plan_role role,
+                          const char *out[3])
 {
+    static void (*const engines[])(line * l, const kind *k) = {vllm, sglang, trtllm};
+    const rg_space *s = &run->space;
+    const rg_candidate *c = &s->candidates[run->winner];
+    const rg_usage u = rg_candidate_usage(s, c, run->outcomes[run->winner].replicas);
+    const bool prompts = role == RG_ROLE_PROMPTS;
+    const kind k = {s,
+                    &s->arrangements[prompts ? c->prefill.arrangement : c->arrangement],
+                    prompts ? &c->prefill.rules : &c->rules,
+                    prompts ? &c->prefill.capacity : &c->capacity,
+                    role,
+                    prompts ? u.prefill : u.others};
     for (int i = 0; i < 3; i++) {
         line l = {.used = 0};
-        if (i == 0)
-            vllm(&l, s, c);
-        else if (i == 1)
-            sglang(&l, s, c);
-        else
-            trtllm(&l, s, c);
-        if (replicas > 1)
-            put(&l, "   # %lld times, behind a router", (long long)replicas);
+        engines[i](&l, &k);
+        if (k.replicas > 1)
+            put(&l, "   # %lld times, behind a router", (long long)k.replicas);
         out[i] = rg_arena_strdup(arena, l.text, NULL);
         out[i] = out[i] ? out[i] : "";
     }

@@ -13,24 +13,67 @@ static double over(double a, double b)
 
 /* ---- bill */
 
-static void use_of(rg_arena *arena, const rg_plan_run *run, const rg_candidate *c,
-                   const rg_trial *t, double devices, rg_plan_bill *out)
+/* One pool at work: what its devices do and draw. */
+typedef struct side {
+    int arrangement;
+    const rg_least_work *work;
+    double devices, tokens, steps, cached; /* tokens computed; decodes that read a cache */
+} side;
+
+/* Steps are counted together; a prefill pool takes as many as its prompts fill. */
+static int sides_of(const rg_candidate *c, const rg_works_of *w, const rg_space *s,
+                    const rg_trial *t, side out[2])
 {
-    rg_least_works works = {0};
-    const rg_least_work *w;
-    const rg_arrangement *a = &run->space.arrangements[c->arrangement];
-    out->compute_ratio = out->memory_ratio = NAN;
-    if (rg_least_work_of(arena, &works, &run->space, c, &run->requests, &w, NULL) != RG_OK)
-        return;
-    const double span = t->makespan_s * devices;
-    const double tokens = (double)(t->prefill_tokens + t->output_tokens);
-    out->compute_ratio = over(w->flops_per_token * tokens, w->peak * span);
+    const rg_usage u = rg_candidate_usage(s, c, t->replicas);
+    const double devices = (double)(u.others * s->arrangements[c->arrangement].devices);
+    const double prompts = (double)t->prefill_tokens, answers = (double)t->output_tokens;
+    out[0] =
+        (side){c->arrangement, w->replica, devices, prompts + answers, (double)t->steps, answers};
+    if (u.prefill == 0)
+        return 1;
+    const double filled =
+        fmin(ceil(prompts / (double)c->prefill.rules.max_batched_tokens), (double)t->steps);
+    out[0].tokens = answers;
+    out[0].steps -= filled;
+    out[1] = (side){c->prefill.arrangement,
+                    w->prefill,
+                    (double)(u.prefill * s->arrangements[c->prefill.arrangement].devices),
+                    prompts,
+                    filled,
+                    0};
+    return 2;
+}
+
+/* Use of peak and bandwidth, power and energy of one pool, added to the bill. */
+static void add_side(const rg_plan_run *run, const side *x, double makespan, rg_plan_bill *out)
+{
+    rg_watts each;
+    rg_energy_account energy;
+    const rg_arrangement *a = &run->space.arrangements[x->arrangement];
+    const rg_cluster *cluster = run->space.machines[a->machine].cluster;
+    const double span = makespan * x->devices, share = x->devices / (double)out->devices;
     const double cache = rg_model_kv_bytes(run->space.model, &a->formats.kv, RG_KV_IDEAL,
                                            run->requests.mean_prompt, 1)
                              .v;
     const double bytes =
-        (double)t->steps * (w->dense_bytes + w->expert_bytes) + cache * (double)t->output_tokens;
-    out->memory_ratio = over(bytes, w->bandwidth * span);
+        x->steps * (x->work->dense_bytes + x->work->expert_bytes) + cache * x->cached;
+    const double compute = over(x->work->flops_per_token * x->tokens, x->work->peak * span),
+                 memory = over(bytes, x->work->bandwidth * span);
+    out->compute_ratio += share * compute;
+    out->memory_ratio += share * memory;
+    if (!isfinite(compute) ||
+        rg_accel_power(cluster->accel, compute, memory, &each, NULL) != RG_OK ||
+        rg_energy_of(cluster, x->devices, each, RG_S(3600), &run->plan->site, &energy, NULL) !=
+            RG_OK) {
+        out->watts = out->device_watts = NAN;
+        return;
+    }
+    out->device_watts += share * each.v;
+    out->watts += energy.total.v / 3600;
+    if (run->plan->site.carbon_g_per_kwh > 0)
+        out->carbon_g_per_hour += energy.carbon_g;
+    if (run->plan->site.tariff_usd_per_kwh > 0)
+        out->electricity_usd_per_hour += energy.electricity.v;
 }
 
 static void money(const rg_plan_run *run, const rg_trial *t, rg_plan_bill *out)
@@ -51,30 +94,22 @@ void rg_plan_bill_of(rg_arena *arena, const rg_plan_run *run, int candidate, con
                      rg_plan_bill *out)
 {
     const rg_candidate *c = &run->space.candidates[candidate];
-    const rg_arrangement *a = &run->space.arrangements[c->arrangement];
-    const rg_machine *m = &run->space.machines[a->machine];
-    rg_watts each;
-    rg_energy_account energy;
-    *out = (rg_plan_bill){.devices = a->devices * t->replicas,
-                          .usd_per_hour = c->usd_per_hour * (double)t->replicas,
-                          .device_watts = NAN,
-                          .watts = NAN,
-                          .carbon_g_per_hour = NAN,
-                          .electricity_usd_per_hour = NAN};
-    const double devices = (double)out->devices;
-    use_of(arena, run, c, t, devices, out);
-    if (isfinite(out->compute_ratio) &&
-        rg_accel_power(m->cluster->accel, out->compute_ratio, out->memory_ratio, &each, NULL) ==
-            RG_OK &&
-        rg_energy_of(m->cluster, devices, each, RG_S(3600), &run->plan->site, &energy, NULL) ==
-            RG_OK) {
-        out->device_watts = each.v;
-        out->watts = energy.total.v / 3600;
-        if (run->plan->site.carbon_g_per_kwh > 0)
-            out->carbon_g_per_hour = energy.carbon_g;
-        if (run->plan->site.tariff_usd_per_kwh > 0)
-            out->electricity_usd_per_hour = energy.electricity.v;
+    const rg_usage u = rg_candidate_usage(&run->space, c, t->replicas);
+    rg_least_works works = {0};
+    rg_works_of work;
+    side sides[2];
+    *out = (rg_plan_bill){.devices = u.devices, .usd_per_hour = u.usd_per_hour};
+    if (rg_least_work_of(arena, &works, &run->space, c, &run->requests, &work, NULL) != RG_OK) {
+        out->compute_ratio = out->memory_ratio = out->watts = out->device_watts = NAN;
+    } else {
+        const int count = sides_of(c, &work, &run->space, t, sides);
+        for (int i = 0; i < count; i++)
+            add_side(run, &sides[i], t->makespan_s, out);
     }
+    if (!isfinite(out->watts) || run->plan->site.carbon_g_per_kwh <= 0)
+        out->carbon_g_per_hour = NAN;
+    if (!isfinite(out->watts) || run->plan->site.tariff_usd_per_kwh <= 0)
+        out->electricity_usd_per_hour = NAN;
     money(run, t, out);
 }
 
@@ -191,9 +226,8 @@ rg_status rg_plan_frontier(rg_arena *arena, rg_plan_run *run, rg_plan_point **ou
         bool by_power;
         int64_t counts[STEPS];
         const rg_candidate *c = &run->space.candidates[list[i]];
-        const int steps =
-            counts_beside(run->outcomes[list[i]].replicas, c->pools.prefill > 0 ? 2 : 1,
-                          rg_candidate_most(&run->space, c, &by_power), counts);
+        const int steps = counts_beside(run->outcomes[list[i]].replicas, rg_candidate_least(c),
+                                        rg_candidate_most(&run->space, c, &by_power), counts);
         for (int k = 0; k < steps; k++)
             asks[(*count)++] = (ask){list[i], counts[k]};
     }
@@ -207,7 +241,7 @@ rg_status rg_plan_frontier(rg_arena *arena, rg_plan_run *run, rg_plan_point **ou
         const rg_candidate *c = &run->space.candidates[asks[i].candidate];
         errors[i] = (rg_err){0};
         p->candidate = asks[i].candidate;
-        p->goal = rg_candidate_goal(c, asks[i].replicas);
+        p->goal = rg_candidate_goal(&run->space, c, asks[i].replicas);
         rg_trial_run(run->workers[omp_get_thread_num()], c, &run->requests, asks[i].replicas, &how,
                      &p->trial, &errors[i]);
     }

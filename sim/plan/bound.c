@@ -90,29 +90,40 @@ static bool same_types(const rg_arrangement *a, const rg_arrangement *b)
     return a->machine == b->machine && a->weight_type == b->weight_type && a->kv_type == b->kv_type;
 }
 
-rg_status rg_least_work_of(rg_arena *arena, rg_least_works *works, const rg_space *s,
-                           const rg_candidate *c, const rg_plan_requests *r,
-                           const rg_least_work **out, rg_err *err)
+static rg_status work_on(rg_arena *arena, rg_least_works *works, const rg_space *s,
+                         const rg_arrangement *a, int64_t tokens, const rg_least_work **out,
+                         rg_err *err)
 {
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
-    const int64_t tokens = most_together(c, r) * (1 + c->rules.speculation.drafts);
     for (int i = 0; i < works->count; i++)
-        if (works->items[i].tokens == tokens && same_types(works->items[i].of, a)) {
-            *out = &works->items[i];
+        if (works->items[i]->tokens == tokens && same_types(works->items[i]->of, a)) {
+            *out = works->items[i];
             return RG_OK;
         }
     if (works->count == works->room) {
         works->room = works->room > 0 ? 2 * works->room : 64;
-        rg_least_work *items = RG_NEW(arena, rg_least_work, works->room, err);
+        rg_least_work **items = RG_NEW(arena, rg_least_work *, works->room, err);
         if (!items)
             return RG_ERR_LIMIT;
         if (works->count > 0)
             memcpy(items, works->items, (size_t)works->count * sizeof *items);
         works->items = items;
     }
-    RG_TRY(work_out(arena, s, a, tokens, &works->items[works->count], err));
-    *out = &works->items[works->count++];
+    rg_least_work *w = RG_NEW(arena, rg_least_work, 1, err);
+    if (!w)
+        return RG_ERR_LIMIT;
+    RG_TRY(work_out(arena, s, a, tokens, w, err));
+    *out = works->items[works->count++] = w;
     return RG_OK;
+}
+
+rg_status rg_least_work_of(rg_arena *arena, rg_least_works *works, const rg_space *s,
+                           const rg_candidate *c, const rg_plan_requests *r, rg_works_of *out,
+                           rg_err *err)
+{
+    const int64_t tokens = most_together(c, r) * (1 + c->rules.speculation.drafts);
+    RG_TRY(work_on(arena, works, s, &s->arrangements[c->arrangement], tokens, &out->replica, err));
+    return work_on(arena, works, s, &s->arrangements[c->prefill.arrangement], tokens, &out->prefill,
+                   err);
 }
 
 /* KV bytes that a decode reads at least for each token of its prompt. */
@@ -143,10 +154,12 @@ static double tokens_per_pass(const rg_speculation *x, double decodes)
     return fmin(most, mean + (double)x->drafts * sqrt(unlikely / (2 * passes)));
 }
 
-double rg_least_busy(const rg_space *s, const rg_candidate *c, const rg_least_work *w,
-                     const rg_plan_requests *r, int64_t k, bool whole, rg_bound_by *by)
+double rg_least_busy(const rg_space *s, const rg_candidate *c, const rg_works_of *work,
+                     const rg_plan_requests *r, int64_t k, rg_part part, rg_bound_by *by)
 {
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
+    const bool prompts = part == RG_PART_PROMPTS;
+    const rg_least_work *w = prompts ? work->prefill : work->replica;
+    const rg_arrangement *a = &s->arrangements[prompts ? c->prefill.arrangement : c->arrangement];
     const rg_speculation *x = &c->rules.speculation;
     const double devices = (double)a->devices, verified = 1 + (double)x->drafts;
     *by = RG_LEAST_ONE;
@@ -154,12 +167,16 @@ double rg_least_busy(const rg_space *s, const rg_candidate *c, const rg_least_wo
         return 0;
     const double drafted = tokens_per_pass(x, r->least.decodes[k]);
     const double drafting = 1 + (double)x->drafts * x->draft_time_ratio;
-    double tokens = whole ? r->least.tokens[k] : r->least.fresh[k];
-    if (whole && x->drafts > 0)
-        tokens = r->least.fresh[k] + r->least.decodes[k] * verified / drafted * drafting;
+    const double decoded =
+        r->least.decodes[k] * (x->drafts > 0 ? verified / drafted * drafting : 1);
+    double tokens = r->least.fresh[k];
+    if (part == RG_PART_ANSWERS)
+        tokens = decoded;
+    else if (part == RG_PART_WHOLE)
+        tokens = x->drafts > 0 ? r->least.fresh[k] + decoded : r->least.tokens[k];
     const double compute = w->peak > 0 ? w->flops_per_token * tokens / (devices * w->peak) : 0;
     double bytes = 0;
-    if (whole) {
+    if (!prompts) {
         const double passes = r->least.decodes[k] / drafted;
         const double cache = (double)c->rules.blocks * (double)c->rules.block_tokens;
         const double full = passes / (double)most_together(c, r);
@@ -181,47 +198,81 @@ static int64_t keepers(const rg_plan_limit *limit, int64_t count)
     return limit->quantile < 0 ? 0 : (int64_t)floor((double)(count - 1) * limit->quantile) + 1;
 }
 
-static void demand(rg_plan_bound *bound, double busy_s, double window_s, rg_bound_by by)
+/* k requests' part of the work is done within the window by the pool that it falls to. */
+static void demand(rg_plan_bound *bound, const rg_space *s, const rg_candidate *c,
+                   const rg_works_of *w, const rg_plan_requests *r, int64_t k, rg_part part,
+                   double window_s)
 {
+    rg_bound_by by;
+    if (c->pools.prefill > 0 && part == RG_PART_WHOLE) {
+        demand(bound, s, c, w, r, k, RG_PART_PROMPTS, window_s);
+        demand(bound, s, c, w, r, k, RG_PART_ANSWERS, window_s);
+        return;
+    }
+    const double busy = rg_least_busy(s, c, w, r, k, part, &by);
     /* a hair is taken off, so that rounding never asks for one more */
-    const double need = window_s > 0 ? ceil(busy_s / window_s * (1 - 1e-9)) : 1;
-    if (need > (double)bound->replicas) {
-        bound->replicas = need < 1e9 ? (int64_t)need : 1000000000;
+    const double need = window_s > 0 ? ceil(busy / window_s * (1 - 1e-9)) : 1;
+    const int64_t least = need < 1e9 ? (int64_t)need : 1000000000;
+    int64_t replicas = least;
+    if (c->pools.prefill > 0) {
+        const int64_t own = part == RG_PART_PROMPTS ? c->pools.prefill : c->pools.decode;
+        const int64_t all = c->pools.prefill + c->pools.decode;
+        /* shares are rounded: begin where they are surely too few */
+        replicas = least > 2 ? (int64_t)((double)(least - 2) / (double)own * (double)all) : 2;
+        for (;; replicas++) {
+            const rg_usage u = rg_candidate_usage(s, c, replicas);
+            if ((part == RG_PART_PROMPTS ? u.prefill : u.others) >= least)
+                break;
+        }
+    }
+    if (replicas > bound->replicas) {
+        bound->replicas = replicas;
         bound->by = by;
     }
 }
 
-rg_plan_bound rg_plan_bound_of(const rg_space *s, const rg_candidate *c, const rg_least_work *w,
+rg_plan_bound rg_plan_bound_of(const rg_space *s, const rg_candidate *c, const rg_works_of *w,
                                const rg_plan_requests *r)
 {
     const rg_plan *plan = s->plan;
-    rg_plan_bound bound = {.replicas = c->pools.prefill > 0 ? 2 : 1, .by = RG_LEAST_ONE};
+    rg_plan_bound bound = {.replicas = rg_candidate_least(c), .by = RG_LEAST_ONE};
     if (r->users > 0)
         return bound;
     for (int i = 0; i < plan->limit_count; i++) {
         const rg_plan_limit *x = &plan->limits[i];
         const int64_t k = keepers(x, r->count);
-        rg_bound_by by;
         if (x->metric == RG_PLAN_TPOT)
             continue;
-        const double busy = rg_least_busy(s, c, w, r, k, x->metric == RG_PLAN_E2E, &by);
-        demand(&bound, busy, r->span_s + x->seconds, by);
+        demand(&bound, s, c, w, r, k, x->metric == RG_PLAN_E2E ? RG_PART_WHOLE : RG_PART_PROMPTS,
+               r->span_s + x->seconds);
         for (int j = 0; j < plan->limit_count && x->metric == RG_PLAN_TTFT; j++) {
             const rg_plan_limit *y = &plan->limits[j];
-            if (y->metric != RG_PLAN_TPOT)
-                continue;
-            const int64_t both = k + keepers(y, r->count) - r->count;
-            const double whole = rg_least_busy(s, c, w, r, both, true, &by);
-            demand(&bound, whole,
-                   r->span_s + x->seconds + y->seconds * (double)(r->most_output - 1), by);
+            if (y->metric == RG_PLAN_TPOT)
+                demand(&bound, s, c, w, r, k + keepers(y, r->count) - r->count, RG_PART_WHOLE,
+                       r->span_s + x->seconds + y->seconds * (double)(r->most_output - 1));
         }
     }
     return bound;
 }
 
-bool rg_plan_bound_kept(const rg_space *s, const rg_candidate *c, const rg_least_work *w,
+bool rg_plan_bound_kept(const rg_space *s, const rg_candidate *c, const rg_works_of *w,
                         const rg_plan_requests *r, double busy_s)
 {
     rg_bound_by by;
-    return busy_s >= rg_least_busy(s, c, w, r, r->count, true, &by) * (1 - 1e-6);
+    double least = rg_least_busy(s, c, w, r, r->count, RG_PART_WHOLE, &by);
+    if (c->pools.prefill > 0)
+        least = rg_least_busy(s, c, w, r, r->count, RG_PART_PROMPTS, &by) +
+                rg_least_busy(s, c, w, r, r->count, RG_PART_ANSWERS, &by);
+    return busy_s >= least * (1 - 1e-6);
+}
+
+double rg_least_makespan(const rg_space *s, const rg_candidate *c, const rg_works_of *w,
+                         const rg_plan_requests *r, int64_t replicas)
+{
+    rg_bound_by by;
+    const rg_usage u = rg_candidate_usage(s, c, replicas);
+    if (u.prefill == 0)
+        return rg_least_busy(s, c, w, r, r->count, RG_PART_WHOLE, &by) / (double)u.others;
+    return fmax(rg_least_busy(s, c, w, r, r->count, RG_PART_PROMPTS, &by) / (double)u.prefill,
+                rg_least_busy(s, c, w, r, r->count, RG_PART_ANSWERS, &by) / (double)u.others);
 }

@@ -23,13 +23,17 @@ typedef struct rg_least_work {
 /** Least works that were worked out already; zeroed at the start. Filled only by
  * rg_least_work_of. */
 typedef struct rg_least_works {
-    rg_least_work *items;
+    rg_least_work **items;
     int count, room;
 } rg_least_works;
 
+/** Of a candidate: on its replicas, and on those of its prefill pool (the same without pools). */
+typedef struct rg_works_of {
+    const rg_least_work *replica, *prefill;
+} rg_works_of;
 rg_status rg_least_work_of(rg_arena *arena, rg_least_works *works, const rg_space *space,
                            const rg_candidate *candidate, const rg_plan_requests *requests,
-                           const rg_least_work **out, rg_err *err);
+                           rg_works_of *out, rg_err *err);
 
 typedef enum rg_bound_by { RG_LEAST_ONE, RG_LEAST_COMPUTE, RG_LEAST_BANDWIDTH } rg_bound_by;
 
@@ -74,21 +78,33 @@ typedef struct rg_plan_bound {
  *            (1 + drafts) / g, and all decoding by the time of drafting, 1 + drafts x its cost.
  *   K        KV bytes are concave in the length (windows cap them), so KV(p) >= p KV(p_max)/p_max.
  *
+ * Where pools are split, prompts are computed by the P replicas of the one and answers by the D of
+ * the other: P x window and D x window bound their own parts of the work, and R is the least count
+ * whose P and D are enough.
+ *
  * Then R x window >= max(flops / (n P), bytes / (n B)) for every window above; R is the ceiling of
  * the greatest. In a closed loop no arrivals are given, and the bound is 1. What it rests on, that
  * a step is never faster than its roofline, is checked on every simulated run (rg_plan_bound_kept).
  */
 rg_plan_bound rg_plan_bound_of(const rg_space *space, const rg_candidate *candidate,
-                               const rg_least_work *work, const rg_plan_requests *requests);
+                               const rg_works_of *work, const rg_plan_requests *requests);
 
 /** Whether a run that served all requests was at least as long at work as their flops and bytes
  * take; false would refute the bound's premise. */
 bool rg_plan_bound_kept(const rg_space *space, const rg_candidate *candidate,
-                        const rg_least_work *work, const rg_plan_requests *requests, double busy_s);
+                        const rg_works_of *work, const rg_plan_requests *requests, double busy_s);
 
-/** Time that one replica is busy with k requests at least, s; whole: decoding with it. */
-double rg_least_busy(const rg_space *space, const rg_candidate *candidate,
-                     const rg_least_work *work, const rg_plan_requests *requests, int64_t k,
-                     bool whole, rg_bound_by *by);
+/** Which part of requests' work. */
+typedef enum rg_part { RG_PART_PROMPTS, RG_PART_ANSWERS, RG_PART_WHOLE } rg_part;
+
+/** Time that one replica is busy with a part of k requests at least, s: prompts on a replica of the
+ * prefill pool, answers and whole requests on one of the others. */
+double rg_least_busy(const rg_space *space, const rg_candidate *candidate, const rg_works_of *work,
+                     const rg_plan_requests *requests, int64_t k, rg_part part, rg_bound_by *by);
+
+/** Time that all requests keep a fleet of so many replicas busy at least, s. */
+double rg_least_makespan(const rg_space *space, const rg_candidate *candidate,
+                         const rg_works_of *work, const rg_plan_requests *requests,
+                         int64_t replicas);
 
 #endif

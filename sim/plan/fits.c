@@ -14,6 +14,8 @@ static rg_status usual_types(rg_arena *arena, const rg_plan *plan, rg_plan *out,
     *out = *plan;
     out->goal = RG_PLAN_DEVICES;
     out->policy_count = 1;
+    out->pools[0] = (rg_plan_pools){0, 0};
+    out->pool_count = 1;
     if (plan->weight_types.count > 0)
         return RG_OK;
     RG_TRY(rg_model_load(arena, plan->model, &model, err));
@@ -35,9 +37,10 @@ static rg_status bound_of(rg_arena *arena, const rg_space *s, const rg_candidate
     const rg_plan_requests one = {.shared = true};
     rg_candidate single = *c;
     rg_least_works works = {0};
-    const rg_least_work *w;
+    rg_works_of work;
     single.rules.max_sequences = 1;
-    RG_TRY(rg_least_work_of(arena, &works, s, &single, &one, &w, err));
+    RG_TRY(rg_least_work_of(arena, &works, s, &single, &one, &work, err));
+    const rg_least_work *w = work.replica;
     const double cache = rg_model_kv_bytes(s->model, &a->formats.kv, RG_KV_IDEAL, context, 1).v;
     *tokens_per_s = (double)a->devices * w->bandwidth / (w->dense_bytes + w->expert_bytes + cache);
     return RG_OK;
@@ -149,7 +152,7 @@ static rg_status fill(rg_arena *arena, rg_worker *w, const rg_space *s, int inde
                   .weight_type = a->weight_type ? a->weight_type : a->formats.weight.name,
                   .checkpoint = a->weight_type == NULL,
                   .devices = a->devices,
-                  .usd_per_hour = c->usd_per_hour,
+                  .usd_per_hour = rg_candidate_usage(s, c, 1).usd_per_hour,
                   .usd_per_million_output = NAN};
     f->weight_bytes = rg_shard_weight_bytes(s->model, &a->formats, &whole).v;
     f->needed_bytes = c->capacity.weight_bytes + c->capacity.activation_bytes +

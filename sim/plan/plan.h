@@ -16,7 +16,7 @@
 #include "serve/serve.h"
 #include "step/step.h"
 
-enum { RG_PLAN_LIST = 64, RG_PLAN_LIMITS = 12, RG_PLAN_MOST_REPLICAS = 4096 };
+enum { RG_PLAN_LIST = 64, RG_PLAN_LIMITS = 12, RG_PLAN_MOST_REPLICAS = 4096, RG_PLAN_FEW = 256 };
 
 typedef enum rg_plan_metric {
     RG_PLAN_TTFT,
@@ -78,6 +78,8 @@ typedef struct rg_plan {
     int limit_count;
     /* what may be chosen */
     rg_plan_names devices, weight_types, kv_types; /* type lists may be empty: the checkpoint's */
+    rg_plan_names prefill_devices;                 /* of prefill pools; none: those of the others */
+    rg_plan_ints prefill_tp, prefill_pp, prefill_ep; /* of prefill pools; none: as the others */
     rg_plan_ints tp, pp, ep, cp, max_sequences, max_tokens, drafts;
     bool attention_dp[2], prefix_caching[2]; /* [false], [true] may be chosen */
     bool attention_dp_given, prefix_caching_given;
@@ -102,6 +104,7 @@ typedef struct rg_plan {
     double power_cap_w; /* 0: none */
     rg_site site;
     bool exhaustive;
+    int few; /* combinations up to which nothing is ruled out but by proof; see plan/search.h */
     uint64_t seed;
 } rg_plan;
 

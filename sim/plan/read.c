@@ -254,6 +254,23 @@ static rg_status read_pools(const rg_plan_text *t, rg_plan *out, rg_err *err)
     return RG_OK;
 }
 
+/* Settings of a prefill pool change nothing where no pools are split, and are refused there. */
+static rg_status check_prefill(const rg_plan_text *t, const rg_plan *plan, rg_err *err)
+{
+    static const char *const names[] = {"prefill-hw", "prefill-tp", "prefill-pp", "prefill-ep"};
+    bool split = false;
+    for (int i = 0; i < plan->pool_count; i++)
+        split |= plan->pools[i].prefill > 0;
+    for (int i = 0; i < 4 && !split; i++)
+        if (rg_plan_text_get(t, names[i])->count > 0)
+            return bad(err, rg_plan_text_get(t, names[i]), 0, names[i],
+                       "read without split pools; add --pools disaggregated");
+    if (plan->prefill_devices.count > 0 && plan->devices.count == 0)
+        return bad(err, &plan->prefill_devices, 0, "prefill-hw",
+                   "read without --hw, the devices that decode");
+    return RG_OK;
+}
+
 static rg_status read_rules(const rg_plan_text *t, rg_plan *out, rg_err *err)
 {
     static const char *const reservations[] = {"paged", "output", "model", NULL};
@@ -301,12 +318,17 @@ static rg_status read_choices(const rg_plan_text *t, rg_plan *out, rg_err *err)
     RG_TRY(ints(t, "pp", 1, &out->pp, err));
     RG_TRY(ints(t, "ep", 1, &out->ep, err));
     RG_TRY(ints(t, "cp", 1, &out->cp, err));
+    out->prefill_devices = *rg_plan_text_get(t, "prefill-hw");
+    RG_TRY(ints(t, "prefill-tp", 1, &out->prefill_tp, err));
+    RG_TRY(ints(t, "prefill-pp", 1, &out->prefill_pp, err));
+    RG_TRY(ints(t, "prefill-ep", 1, &out->prefill_ep, err));
     RG_TRY(ints(t, "max-sequences", 1, &out->max_sequences, err));
     RG_TRY(ints(t, "max-tokens", 1, &out->max_tokens, err));
     RG_TRY(ints(t, "drafts", 0, &out->drafts, err));
     RG_TRY(bools(t, "attention-dp", out->attention_dp, &out->attention_dp_given, err));
     RG_TRY(bools(t, "prefix-caching", out->prefix_caching, &out->prefix_caching_given, err));
     RG_TRY(read_pools(t, out, err));
+    RG_TRY(check_prefill(t, out, err));
     return read_rules(t, out, err);
 }
 
@@ -357,6 +379,7 @@ static rg_status read_money(const rg_plan_text *t, rg_plan *out, rg_err *err)
         out->provider_pos = rg_plan_text_get(t, "provider")->pos[0];
     RG_TRY(read_prices(t, out, err));
     out->most_devices = 1024;
+    out->few = RG_PLAN_FEW;
     RG_TRY(one_int(t, "most-devices", 1, 1 << 20, &out->most_devices, err));
     RG_TRY(one_quantity(t, "power-cap", RG_DIM_WATTS, &out->power_cap_w, err));
     out->site.overhead_ratio = 1;

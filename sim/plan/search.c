@@ -7,28 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/hunt.h"
+#include "plan/verdict.h"
+
 /* Candidates that are simulated side by side before the best so far is looked at again: fixed, so
  * that the number of threads changes nothing. */
-enum { WAVE = 8, PILOTS = 64, MOST_CANDIDATES = 1000000, LAST_LOOK = 16 };
-
-/* A request alone must break a limit by so much before more replicas are called useless: time of a
- * step need not fall with every sequence that leaves it. */
-static const double alone_margin = 1.03;
-
-static const char *const lost_names[] = {"",      "memory",  "ttft",  "tpot",      "e2e",
-                                         "price", "devices", "power", "impossible"};
-
-const char *rg_lost_name(rg_lost lost)
-{
-    return lost_names[lost];
-}
-
-static rg_lost lost_by_metric(rg_plan_metric metric)
-{
-    return metric == RG_PLAN_TTFT   ? RG_LOST_TTFT
-           : metric == RG_PLAN_TPOT ? RG_LOST_TPOT
-                                    : RG_LOST_E2E;
-}
+enum { WAVE = 8, PILOTS = 64, MOST_CANDIDATES = 1000000 };
 
 rg_status rg_plan_prepare(rg_arena *arena, const rg_plan *plan, const rg_changes *changes,
                           const rg_traffic_change *traffic, rg_plan_run *out, rg_err *err)
@@ -67,7 +51,7 @@ rg_status rg_plan_screen(rg_arena *arena, rg_plan_run *run, rg_err *err)
     for (int i = 0; i < run->space.candidate_count; i++) {
         const rg_candidate *c = &run->space.candidates[i];
         rg_outcome *o = &run->outcomes[i];
-        const rg_least_work *work;
+        rg_works_of work;
         *o = (rg_outcome){.state = c->fits ? RG_PLAN_PRUNED : RG_PLAN_UNFIT};
         run->screened++;
         if (!c->fits) {
@@ -75,139 +59,9 @@ rg_status rg_plan_screen(rg_arena *arena, rg_plan_run *run, rg_err *err)
             continue;
         }
         RG_TRY(rg_least_work_of(arena, &works, &run->space, c, &run->requests, &work, err));
-        o->bound = rg_plan_bound_of(&run->space, c, work, &run->requests);
+        o->bound = rg_plan_bound_of(&run->space, c, &work, &run->requests);
         o->replicas = o->bound.replicas;
     }
-    return RG_OK;
-}
-
-/* ---- one candidate */
-
-typedef struct hunt {
-    const rg_plan_run *run;
-    rg_worker *worker;
-    const rg_candidate *candidate;
-    rg_outcome *out;
-    double best;      /* goal of the best so far, INFINITY in an exhaustive search */
-    int64_t most;     /* replicas that caps allow */
-    int64_t fails_at; /* greatest count known to fail */
-    int64_t works_at; /* least count known to work, 0: none */
-} hunt;
-
-static const rg_trial_how as_it_is = {.speed_up = 1}, alone = {.one_by_one = true, .speed_up = 1};
-
-static rg_status try_count(hunt *h, int64_t replicas, rg_err *err)
-{
-    rg_trial t;
-    rg_outcome *o = h->out;
-    RG_TRY(rg_trial_run(h->worker, h->candidate, &h->run->requests, replicas, &as_it_is, &t, err));
-    o->trials++;
-    if (t.ok) {
-        h->works_at = replicas;
-        o->at = t;
-        o->simulated = true;
-        return RG_OK;
-    }
-    h->fails_at = replicas;
-    o->below = t;
-    o->has_below = true;
-    if (h->works_at == 0 && (!o->simulated || t.excess < o->at.excess)) {
-        o->at = t;
-        o->simulated = true;
-    }
-    return RG_OK;
-}
-
-/* The least count that is still possible costs more than another candidate does. */
-static bool too_dear(const hunt *h)
-{
-    return rg_candidate_goal(h->candidate, h->fails_at + 1) > h->best;
-}
-
-static rg_status fail_for_ever(hunt *h, bool *out, rg_err *err)
-{
-    rg_trial t;
-    RG_TRY(rg_trial_run(h->worker, h->candidate, &h->run->requests,
-                        h->candidate->pools.prefill > 0 ? 2 : 1, &alone, &t, err));
-    h->out->trials++;
-    *out = t.excess > alone_margin || t.refused > 0;
-    if (*out) {
-        h->out->at = t;
-        h->out->unattainable = true;
-    }
-    return RG_OK;
-}
-
-/* Up from the guess, in growing steps, until some count works. */
-static rg_status go_up(hunt *h, int64_t start, rg_err *err)
-{
-    int64_t at = start, step = 1;
-    for (int failures = 0; h->works_at == 0;) {
-        RG_TRY(try_count(h, at, err));
-        if (h->works_at > 0)
-            break;
-        h->out->state = RG_PLAN_PRUNED;
-        if (too_dear(h))
-            return RG_OK;
-        h->out->state = RG_PLAN_FAILED;
-        bool never = h->out->at.refused > 0;
-        const bool last = h->fails_at >= h->most;
-        failures++;
-        if (!never && (failures == 2 || (last && failures < 2)))
-            RG_TRY(fail_for_ever(h, &never, err));
-        if (never || last)
-            return RG_OK;
-        at = h->fails_at + step < h->most ? h->fails_at + step : h->most;
-        step *= 2;
-    }
-    return RG_OK;
-}
-
-/* Down from a count that works, in growing steps, then by halves. */
-static rg_status go_down(hunt *h, rg_err *err)
-{
-    bool galloping = true;
-    int64_t step = 1;
-    while (h->works_at - h->fails_at > 1) {
-        int64_t at = h->fails_at + (h->works_at - h->fails_at) / 2;
-        if (galloping && h->works_at - step > at)
-            at = h->works_at - step;
-        const int64_t before = h->works_at;
-        RG_TRY(try_count(h, at, err));
-        galloping &= h->works_at < before;
-        step *= 2;
-        if (h->works_at == before && too_dear(h)) {
-            h->out->state = RG_PLAN_PRUNED;
-            return RG_OK;
-        }
-    }
-    h->out->state = RG_PLAN_FOUND;
-    return RG_OK;
-}
-
-static rg_status settle(hunt *h, rg_err *err)
-{
-    rg_outcome *o = h->out;
-    const int64_t least = o->bound.replicas;
-    int64_t start;
-    h->most = rg_candidate_most(&h->run->space, h->candidate, &o->by_power);
-    h->fails_at = least - 1;
-    if (least > h->most) {
-        o->state = RG_PLAN_FAILED;
-        o->replicas = least;
-        return RG_OK;
-    }
-    RG_TRY(rg_trial_guess(h->worker, h->candidate, &h->run->requests, &start, err));
-    start = start < least ? least : start > h->most ? h->most : start;
-    if (h->run->space.candidate_count > RG_PLAN_FEW) { /* see search.h */
-        const double can_win = floor(h->best / h->candidate->goal_each);
-        if (can_win < (double)start)
-            start = can_win < (double)least ? least : (int64_t)can_win;
-    }
-    RG_TRY(go_up(h, start, err));
-    if (h->works_at > 0)
-        RG_TRY(go_down(h, err));
-    o->replicas = o->state == RG_PLAN_FOUND ? h->works_at : h->fails_at + 1;
     return RG_OK;
 }
 
@@ -236,7 +90,7 @@ typedef struct wave {
 } wave;
 
 static void check_premise(const rg_plan_run *run, const rg_candidate *c, const rg_outcome *o,
-                          const rg_least_work *work, bool *broken)
+                          const rg_works_of *work, bool *broken)
 {
     if (o->simulated && o->at.refused == 0 && !o->unattainable)
         *broken = !rg_plan_bound_kept(&run->space, c, work, &run->requests, o->at.busy_s);
@@ -247,13 +101,14 @@ static void do_wave(wave *w)
     rg_plan_run *run = w->run;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(run->worker_count)
     for (int i = 0; i < w->count; i++) {
-        hunt h = {.run = run,
-                  .worker = run->workers[omp_get_thread_num()],
-                  .candidate = &run->space.candidates[w->items[i]],
-                  .out = &run->outcomes[w->items[i]],
-                  .best = w->best};
+        rg_hunt h = {.run = run,
+                     .worker = run->workers[omp_get_thread_num()],
+                     .candidate = &run->space.candidates[w->items[i]],
+                     .out = &run->outcomes[w->items[i]],
+                     .best = w->best,
+                     .wide = run->space.candidate_count > run->plan->few};
         w->err[i] = (rg_err){0};
-        w->status[i] = settle(&h, &w->err[i]);
+        w->status[i] = rg_hunt_settle(&h, &w->err[i]);
     }
 }
 
@@ -263,8 +118,8 @@ static bool better(const rg_plan_run *run, int a, int b)
     if (b < 0)
         return true;
     const rg_outcome *x = &run->outcomes[a], *y = &run->outcomes[b];
-    const double p = rg_candidate_goal(&run->space.candidates[a], x->replicas),
-                 q = rg_candidate_goal(&run->space.candidates[b], y->replicas);
+    const double p = rg_candidate_goal(&run->space, &run->space.candidates[a], x->replicas),
+                 q = rg_candidate_goal(&run->space, &run->space.candidates[b], y->replicas);
     if (fabs(p - q) > 1e-9 * q)
         return p < q;
     if (x->at.excess != y->at.excess)
@@ -297,10 +152,10 @@ static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg
         }
         if (w->status[i] == RG_ERR_MODEL)
             cannot_be(run, w->items[i], &w->err[i]);
-        const rg_least_work *work;
+        rg_works_of work;
         RG_TRY(rg_least_work_of(arena, works, &run->space, c, &run->requests, &work, err));
         bool broken = false;
-        check_premise(run, c, o, work, &broken);
+        check_premise(run, c, o, &work, &broken);
         run->premise_broken |= broken;
         run->trials += o->trials;
         if (o->state == RG_PLAN_FOUND && better(run, w->items[i], run->winner))
@@ -309,12 +164,11 @@ static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg
     return RG_OK;
 }
 
-static double goal_of_winner(const rg_plan_run *run)
+double rg_plan_goal_of_winner(const rg_plan_run *run)
 {
     return run->winner < 0 ? INFINITY
-                           : rg_candidate_goal(&run->space.candidates[run->winner],
-                                               run->outcomes[run->winner].replicas) *
-                                 (1 + 1e-9);
+                           : rg_candidate_goal(&run->space, &run->space.candidates[run->winner],
+                                               run->outcomes[run->winner].replicas);
 }
 
 static rg_status hunt_all(rg_arena *arena, rg_plan_run *run, const ranked *list, int count,
@@ -322,7 +176,8 @@ static rg_status hunt_all(rg_arena *arena, rg_plan_run *run, const ranked *list,
 {
     rg_least_works works = {0};
     for (int next = 0; next < count;) {
-        wave w = {.run = run, .best = exhaustive ? INFINITY : goal_of_winner(run)};
+        wave w = {.run = run,
+                  .best = exhaustive ? INFINITY : rg_plan_goal_of_winner(run) * (1 + 1e-9)};
         const int size = next == 0 ? 1 : WAVE;
         while (w.count < size && next < count && list[next].goal <= w.best)
             w.items[w.count++] = list[next++].index;
@@ -354,7 +209,8 @@ static rg_status put_pilot_first(rg_arena *arena, rg_plan_run *run, ranked *list
     for (int i = 0; i < looked; i++) {
         const int64_t least_count = run->outcomes[list[i].index].bound.replicas;
         const int64_t replicas = guess[i] > least_count ? guess[i] : least_count;
-        const double goal = rg_candidate_goal(&run->space.candidates[list[i].index], replicas);
+        const double goal =
+            rg_candidate_goal(&run->space, &run->space.candidates[list[i].index], replicas);
         if (guess[i] > 0 && goal < least) {
             least = goal;
             best = i;
@@ -363,119 +219,6 @@ static rg_status put_pilot_first(rg_arena *arena, rg_plan_run *run, ranked *list
     const ranked pilot = list[best];
     memmove(list + 1, list, (size_t)best * sizeof *list);
     list[0] = pilot;
-    return RG_OK;
-}
-
-/* ---- why the others lost */
-
-static bool may_be_as_good(const rg_plan_run *run, int index)
-{
-    const rg_outcome *o = &run->outcomes[index], *best = &run->outcomes[run->winner];
-    const rg_candidate *c = &run->space.candidates[index],
-                       *winner = &run->space.candidates[run->winner];
-    if (o->state != RG_PLAN_FOUND)
-        return false;
-    const int64_t low = o->has_below && !o->below.sure ? o->below.replicas : o->replicas;
-    const int64_t high = best->at.sure ? best->replicas : best->replicas + 1;
-    return rg_candidate_goal(c, low) <= rg_candidate_goal(winner, high) * (1 + 1e-9);
-}
-
-static void explain(rg_plan_run *run, int index)
-{
-    rg_outcome *o = &run->outcomes[index];
-    const rg_candidate *c = &run->space.candidates[index];
-    const rg_plan *plan = run->plan;
-    if (o->state == RG_PLAN_UNFIT || (o->simulated && o->at.refused > 0)) {
-        o->lost = RG_LOST_MEMORY;
-        const double needed = c->capacity.weight_bytes + c->capacity.activation_bytes +
-                              c->capacity.graph_bytes + c->capacity.context_bytes;
-        o->by = c->capacity.usable_bytes > 0 ? needed / c->capacity.usable_bytes - 1 : 0;
-        return;
-    }
-    if (o->state == RG_PLAN_FAILED) {
-        o->lost = o->impossible     ? RG_LOST_IMPOSSIBLE
-                  : o->unattainable ? lost_by_metric(plan->limits[o->at.worst].metric)
-                  : o->by_power     ? RG_LOST_POWER
-                                    : RG_LOST_DEVICES;
-        o->by = o->simulated ? o->at.excess - 1 : 0;
-        return;
-    }
-    const double goal = rg_candidate_goal(c, o->replicas);
-    o->lost = RG_LOST_PRICE;
-    o->by = goal / (goal_of_winner(run) / (1 + 1e-9)) - 1;
-    if (fabs(o->by) < 1e-9) { /* equal cost, less room */
-        o->by = o->simulated ? o->at.excess / run->outcomes[run->winner].at.excess - 1 : 0;
-        if (o->simulated)
-            o->lost = lost_by_metric(plan->limits[o->at.worst].metric);
-    }
-    o->tie = may_be_as_good(run, index);
-}
-
-typedef struct place {
-    int rank, index;
-    double value;
-} place;
-
-static int by_place(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank - y->rank;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return x->index - y->index;
-}
-
-static rg_status put_in_order(rg_arena *arena, rg_plan_run *run, rg_err *err)
-{
-    static const int ranks[] = {3, 2, 1, 0}; /* unfit, pruned, failed, found */
-    const int count = run->space.candidate_count;
-    place *places = RG_NEW(arena, place, count, err);
-    if (!places)
-        return RG_ERR_LIMIT;
-    for (int i = 0; i < count; i++) {
-        const rg_outcome *o = &run->outcomes[i];
-        const rg_candidate *c = &run->space.candidates[i];
-        places[i] = (place){ranks[o->state], i, rg_candidate_goal(c, o->replicas)};
-        if (o->state == RG_PLAN_FAILED)
-            places[i].value = o->simulated ? o->at.excess : 1e300;
-        else if (o->state == RG_PLAN_UNFIT)
-            places[i].value = c->capacity.weight_bytes;
-        if (i == run->winner)
-            places[i].rank = -1;
-        else if (run->winner >= 0 || o->state != RG_PLAN_PRUNED)
-            explain(run, i);
-    }
-    qsort(places, (size_t)count, sizeof *places, by_place);
-    for (int i = 0; i < count; i++)
-        run->order[i] = places[i].index;
-    return RG_OK;
-}
-
-/* Nothing keeps the limits: those that were ruled out unseen are tried with all that is allowed, as
- * someone wants to know how near one can come. */
-static rg_status look_for_nearest(rg_plan_run *run, const ranked *list, int count, rg_err *err)
-{
-    int looked = 0;
-    for (int k = 0; k < count; k++) {
-        const int i = list[k].index;
-        rg_outcome *o = &run->outcomes[i];
-        bool by_power;
-        const rg_candidate *c = &run->space.candidates[i];
-        const int64_t most = rg_candidate_most(&run->space, c, &by_power);
-        if (!o->simulated && !o->impossible && looked < LAST_LOOK &&
-            most >= (c->pools.prefill > 0 ? 2 : 1)) {
-            looked++;
-            if (rg_trial_run(run->workers[0], c, &run->requests, most, &as_it_is, &o->at, err) !=
-                RG_OK)
-                continue;
-            o->simulated = true;
-            run->trials++;
-        }
-        if (o->simulated && o->at.refused == 0 &&
-            (run->nearest < 0 || o->at.excess < run->outcomes[run->nearest].at.excess))
-            run->nearest = i;
-    }
     return RG_OK;
 }
 
@@ -492,7 +235,8 @@ rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *can
         const rg_outcome *o = &run->outcomes[index];
         if (o->state == RG_PLAN_UNFIT)
             continue;
-        const double goal = rg_candidate_goal(&run->space.candidates[index], o->bound.replicas);
+        const double goal =
+            rg_candidate_goal(&run->space, &run->space.candidates[index], o->bound.replicas);
         list[kept++] = (ranked){goal, index};
     }
     qsort(list, (size_t)kept, sizeof *list, by_goal);
@@ -507,7 +251,14 @@ rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *can
         }
         RG_TRY(hunt_all(arena, run, list, kept, true, err));
     }
-    return run->winner < 0 ? look_for_nearest(run, list, kept, err) : RG_OK;
+    if (run->winner >= 0)
+        return RG_OK;
+    int *in_order = RG_NEW(arena, int, kept, err);
+    if (!in_order)
+        return RG_ERR_LIMIT;
+    for (int i = 0; i < kept; i++)
+        in_order[i] = list[i].index;
+    return rg_plan_look_for_nearest(run, in_order, kept, err);
 }
 
 static int machine_of(const rg_plan_run *run, int candidate)
@@ -547,8 +298,8 @@ static rg_status best_ruled_out(rg_plan_run *run, int machine, int *out, rg_err 
         }
         if (replicas < run->outcomes[i].replicas)
             replicas = run->outcomes[i].replicas;
-        if (rg_candidate_goal(c, replicas) < least) {
-            least = rg_candidate_goal(c, replicas);
+        if (rg_candidate_goal(&run->space, c, replicas) < least) {
+            least = rg_candidate_goal(&run->space, c, replicas);
             *out = i;
         }
     }
@@ -583,5 +334,5 @@ rg_status rg_plan_search(rg_arena *arena, rg_plan_run *run, rg_err *err)
     RG_TRY(rg_plan_search_among(arena, run, NULL, run->space.candidate_count, err));
     if (run->winner >= 0)
         RG_TRY(settle_one_of_each(arena, run, err));
-    return put_in_order(arena, run, err);
+    return rg_plan_put_in_order(arena, run, err);
 }

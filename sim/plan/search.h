@@ -18,8 +18,6 @@
 #include "plan/bound.h"
 #include "plan/trial.h"
 
-enum { RG_PLAN_FEW = 256 };
-
 typedef enum rg_plan_state {
     RG_PLAN_UNFIT,  /* weights and one block of cache do not fit */
     RG_PLAN_PRUNED, /* proved or found to cost more than another */
@@ -81,6 +79,9 @@ rg_status rg_plan_search(rg_arena *arena, rg_plan_run *run, rg_err *err);
 rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *candidates, int count,
                                rg_err *err);
 void rg_plan_release(rg_plan_run *run);
+
+/** Goal of the winner, INFINITY when there is none. */
+double rg_plan_goal_of_winner(const rg_plan_run *run);
 
 /** Screen alone: bounds of all candidates; what --exhaustive and the search begin with. */
 rg_status rg_plan_screen(rg_arena *arena, rg_plan_run *run, rg_err *err);

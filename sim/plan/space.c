@@ -1,137 +1,12 @@
-/* plan/space.c: enumeration of machines, arrangements and candidates. */
+/* plan/space.c: enumeration of arrangements and candidates. */
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/space.h"
 
-#include "core/text.h"
-
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- machines */
-
-static double price_given(const rg_plan *plan, const rg_machine *m)
-{
-    for (int i = plan->price_names.count - 1; i >= 0; i--) {
-        const char *name = plan->price_names.items[i];
-        if (strcmp(name, m->name) == 0 || strcmp(name, m->cluster->accel->name) == 0)
-            return plan->price_values[i];
-    }
-    return NAN;
-}
-
-static void set_price(const rg_plan *plan, const rg_price_list *prices, rg_machine *m)
-{
-    m->usd_per_hour = price_given(plan, m);
-    if (isfinite(m->usd_per_hour)) {
-        m->provider = "given";
-        return;
-    }
-    const rg_price *p = rg_price_least(prices, m->cluster->accel->name, plan->term, plan->provider);
-    if (!p)
-        return;
-    m->usd_per_hour = p->price.value;
-    m->provider = p->provider;
-    m->date = p->date;
-    m->source = p->price.source;
-}
-
-static rg_status add_machine(rg_arena *arena, const char *name, const rg_changes *changes,
-                             const rg_price_list *prices, rg_space *s, rg_err *err)
-{
-    rg_machine *m = &s->machines[s->machine_count];
-    rg_cluster *cluster;
-    RG_TRY(rg_cluster_load_changed(arena, name, changes, &cluster, err));
-    *m = (rg_machine){.name = name, .cluster = cluster};
-    set_price(s->plan, prices, m);
-    if (cluster->accel->tdp.known)
-        m->watts = cluster->accel->tdp.value;
-    if (cluster->overhead_power.known && cluster->devices_per_node > 0)
-        m->watts += cluster->overhead_power.value / (double)cluster->devices_per_node;
-    s->machine_count++;
-    return RG_OK;
-}
-
-/* Without a list: every device that has a price at this term. */
-static rg_status machines_with_price(rg_arena *arena, const rg_changes *changes,
-                                     const rg_price_list *prices, rg_space *s, rg_err *err)
-{
-    s->machines = RG_NEW(arena, rg_machine, prices->count, err);
-    if (!s->machines)
-        return RG_ERR_LIMIT;
-    for (int i = 0; i < prices->count; i++) {
-        bool known = prices->list[i].term != s->plan->term;
-        for (int k = 0; k < s->machine_count; k++)
-            known |= strcmp(s->machines[k].name, prices->list[i].device) == 0;
-        if (!known)
-            RG_TRY(add_machine(arena, prices->list[i].device, changes, prices, s, err));
-    }
-    if (s->machine_count == 0)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                       "no device has a price of this kind; name devices with --hw");
-    return RG_OK;
-}
-
-static rg_status placed(rg_status status, rg_pos pos, rg_err *err)
-{
-    if (status != RG_ERR_USAGE || !err || !pos.file)
-        return status;
-    char text[RG_ERR_TEXT_SIZE];
-    memcpy(text, err->text, sizeof text);
-    return rg_fail(err, RG_ERR_INPUT, pos, "%s", text);
-}
-
-/* A provider without one price would silently leave all devices without a price. */
-static rg_status known_provider(const rg_plan *plan, const rg_price_list *prices, rg_err *err)
-{
-    if (!plan->provider)
-        return RG_OK;
-    const char *near = NULL;
-    int least = INT_MAX;
-    for (int i = 0; i < prices->count; i++) {
-        const char *name = prices->list[i].provider;
-        const int distance = rg_text_distance(plan->provider, name);
-        if (distance == 0)
-            return RG_OK;
-        if (distance < least) {
-            least = distance;
-            near = name;
-        }
-    }
-    return rg_fail(err, RG_ERR_USAGE, plan->provider_pos, "no price of provider '%s' in %s%s%s%s",
-                   plan->provider, prices->path ? prices->path : "any price file",
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
-static rg_status list_machines(rg_arena *arena, const rg_changes *changes, rg_space *s, rg_err *err)
-{
-    const rg_plan_names *names = &s->plan->devices;
-    rg_price_list prices;
-    RG_TRY(rg_prices_load(arena, s->plan->prices, &prices, err));
-    RG_TRY(known_provider(s->plan, &prices, err));
-    if (names->count == 0)
-        return machines_with_price(arena, changes, &prices, s, err);
-    s->machines = RG_NEW(arena, rg_machine, names->count, err);
-    if (!s->machines)
-        return RG_ERR_LIMIT;
-    for (int i = 0; i < names->count; i++)
-        RG_TRY(placed(add_machine(arena, names->items[i], changes, &prices, s, err), names->pos[i],
-                      err));
-    return RG_OK;
-}
-
-static void choose_goal(rg_space *s)
-{
-    int priced = 0;
-    for (int i = 0; i < s->machine_count; i++)
-        priced += isfinite(s->machines[i].usd_per_hour);
-    s->goal = s->plan->goal;
-    if (s->goal == RG_PLAN_COST && priced == 0) {
-        s->goal = RG_PLAN_DEVICES;
-        s->goal_defaulted = true;
-    }
-}
+#include "plan/machines.h"
 
 /* ---- arrangements */
 
@@ -160,30 +35,43 @@ static rg_plan_ints powers(int64_t most)
     return out;
 }
 
-static rg_plan_ints choose_tp(const rg_plan *plan, const rg_cluster *cluster)
+/* The list of a pool: for prefill its own, else the common one, else ridge's own choice. */
+static rg_plan_ints choose_tp(const rg_plan *plan, const rg_cluster *cluster, bool for_decode)
 {
+    if (!for_decode && plan->prefill_tp.count > 0)
+        return plan->prefill_tp;
     return plan->tp.count > 0
                ? plan->tp
                : powers(cluster->scale_up_devices > 0 ? cluster->scale_up_devices : 1);
 }
 
-static rg_plan_ints choose_pp(const rg_plan *plan, const rg_cluster *cluster)
+static rg_plan_ints choose_pp(const rg_plan *plan, const rg_cluster *cluster, bool for_decode)
 {
+    if (!for_decode && plan->prefill_pp.count > 0)
+        return plan->prefill_pp;
     if (plan->pp.count > 0)
         return plan->pp;
     const int64_t devices = cluster->devices_per_node * cluster->nodes;
     return powers(devices < 4 ? devices : 4);
 }
 
-static rg_plan_ints choose_ep(const rg_space *s, int64_t tp)
+static rg_plan_ints choose_ep(const rg_space *s, int64_t tp, bool for_decode)
 {
+    if (!for_decode && s->plan->prefill_ep.count > 0)
+        return s->plan->prefill_ep;
     if (s->plan->ep.count > 0)
         return s->plan->ep;
     return (rg_plan_ints){.items = {1, tp}, .count = is_moe(s->model) && tp > 1 ? 2 : 1};
 }
 
+static bool same_split(const rg_parallel *a, const rg_parallel *b)
+{
+    return a->tp == b->tp && a->pp == b->pp && a->cp == b->cp && a->ep == b->ep &&
+           a->attention_dp == b->attention_dp;
+}
+
 static rg_status add_arrangement(rg_arena *arena, rg_space *s, const rg_arrangement *base,
-                                 const rg_parallel *p, rg_err *err)
+                                 const rg_parallel *p, bool for_decode, rg_err *err)
 {
     rg_machine *m = &s->machines[base->machine];
     rg_parallel parallel = *p;
@@ -192,6 +80,17 @@ static rg_status add_arrangement(rg_arena *arena, rg_space *s, const rg_arrangem
         if (m->impossible++ == 0)
             memcpy(m->reason, reason.text, sizeof m->reason);
         return RG_OK;
+    }
+    for (int i = s->arrangement_count - 1; i >= 0; i--) {
+        rg_arrangement *known = &s->arrangements[i];
+        if (known->machine != base->machine || known->weight_type != base->weight_type ||
+            known->kv_type != base->kv_type)
+            break;
+        if (same_split(&known->parallel, &parallel)) {
+            known->decodes |= for_decode;
+            known->prefills |= !for_decode;
+            return RG_OK;
+        }
     }
     if (s->arrangement_count == s->arrangement_room) {
         s->arrangement_room = s->arrangement_room > 0 ? 2 * s->arrangement_room : 256;
@@ -205,12 +104,14 @@ static rg_status add_arrangement(rg_arena *arena, rg_space *s, const rg_arrangem
     rg_arrangement *a = &s->arrangements[s->arrangement_count++];
     *a = *base;
     a->parallel = parallel;
+    a->decodes = for_decode;
+    a->prefills = !for_decode;
     a->devices = parallel.tp * parallel.pp * parallel.cp;
     return RG_OK;
 }
 
 static rg_status add_splits(rg_arena *arena, rg_space *s, const rg_arrangement *base,
-                            const rg_parallel *p, rg_err *err)
+                            const rg_parallel *p, bool for_decode, rg_err *err)
 {
     const rg_plan *plan = s->plan;
     const bool mla = is_mla(s->model), moe = is_moe(s->model);
@@ -223,20 +124,22 @@ static rg_status add_splits(rg_arena *arena, rg_space *s, const rg_arrangement *
         rg_parallel with = *p;
         with.attention_dp = dp;
         if (wanted)
-            RG_TRY(add_arrangement(arena, s, base, &with, err));
+            RG_TRY(add_arrangement(arena, s, base, &with, for_decode, err));
     }
     return RG_OK;
 }
 
-static rg_status list_splits(rg_arena *arena, rg_space *s, const rg_arrangement *base, rg_err *err)
+static rg_status list_splits(rg_arena *arena, rg_space *s, const rg_arrangement *base,
+                             bool for_decode, rg_err *err)
 {
     const rg_plan *plan = s->plan;
     const rg_cluster *cluster = s->machines[base->machine].cluster;
     static const rg_plan_ints one = {.items = {1}, .count = 1};
-    const rg_plan_ints tp = choose_tp(plan, cluster), pp = choose_pp(plan, cluster);
+    const rg_plan_ints tp = choose_tp(plan, cluster, for_decode),
+                       pp = choose_pp(plan, cluster, for_decode);
     const rg_plan_ints cp = plan->cp.count > 0 ? plan->cp : one;
     for (int i = 0; i < tp.count; i++) {
-        const rg_plan_ints ep = choose_ep(s, tp.items[i]);
+        const rg_plan_ints ep = choose_ep(s, tp.items[i], for_decode);
         for (int k = 0; k < pp.count; k++)
             for (int j = 0; j < cp.count; j++)
                 for (int e = 0; e < ep.count; e++) {
@@ -246,10 +149,18 @@ static rg_status list_splits(rg_arena *arena, rg_space *s, const rg_arrangement 
                                            .ep = ep.items[e],
                                            .dp = 1,
                                            .pp_interleave = 1};
-                    RG_TRY(add_splits(arena, s, base, &p, err));
+                    RG_TRY(add_splits(arena, s, base, &p, for_decode, err));
                 }
     }
     return RG_OK;
+}
+
+static bool splits_pools(const rg_plan *plan)
+{
+    bool any = false;
+    for (int i = 0; i < plan->pool_count; i++)
+        any |= plan->pools[i].prefill > 0;
+    return any;
 }
 
 static rg_status list_arrangements(rg_arena *arena, rg_space *s, rg_err *err)
@@ -257,6 +168,7 @@ static rg_status list_arrangements(rg_arena *arena, rg_space *s, rg_err *err)
     const rg_plan *plan = s->plan;
     const int weights = plan->weight_types.count > 0 ? plan->weight_types.count : 1;
     const int kvs = plan->kv_types.count > 0 ? plan->kv_types.count : 1;
+    const bool split = splits_pools(plan);
     for (int m = 0; m < s->machine_count; m++)
         for (int w = 0; w < weights; w++)
             for (int k = 0; k < kvs; k++) {
@@ -267,7 +179,10 @@ static rg_status list_arrangements(rg_arena *arena, rg_space *s, rg_err *err)
                                          &base.formats, err));
                 base.formats.fused_attention = true;
                 base.expanded = rg_formats_expand(s->machines[m].cluster->accel, &base.formats);
-                RG_TRY(list_splits(arena, s, &base, err));
+                if (s->machines[m].decodes)
+                    RG_TRY(list_splits(arena, s, &base, true, err));
+                if (s->machines[m].prefills && split)
+                    RG_TRY(list_splits(arena, s, &base, false, err));
             }
     return RG_OK;
 }
@@ -301,26 +216,36 @@ static rg_status load_engines(rg_arena *arena, const rg_changes *changes, rg_spa
     return RG_OK;
 }
 
-static rg_status finish(const rg_space *s, rg_candidate *c, rg_err *err)
+/* KV memory of a replica, into rules and out; whether it holds the model at all. */
+static rg_status memory_of(const rg_space *s, int engine, int arrangement, rg_engine_rules *rules,
+                           rg_capacity *out, bool *fits, rg_err *err)
 {
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
-    const rg_machine *m = &s->machines[a->machine];
-    const double utilisation = s->engines[c->engine].memory_utilisation;
-    const rg_replica_query query = {.cluster = m->cluster,
+    const rg_arrangement *a = &s->arrangements[arrangement];
+    const double utilisation = s->engines[engine].memory_utilisation;
+    const rg_replica_query query = {.cluster = s->machines[a->machine].cluster,
                                     .model = s->model,
                                     .formats = &a->formats,
                                     .parallel = &a->parallel,
                                     .utilisation = utilisation > 0 ? utilisation : 0.9,
-                                    .share_of = s->engines[c->engine].memory_share_of};
-    RG_TRY(rg_replica_memory(&query, &c->rules, &c->capacity, err));
-    c->rules.blocks = c->capacity.blocks;
+                                    .share_of = s->engines[engine].memory_share_of};
+    RG_TRY(rg_replica_memory(&query, rules, out, err));
+    rules->blocks = out->blocks;
     /* a model without KV needs room for its state alone */
-    c->fits = c->capacity.block_bytes > 0 ? c->capacity.blocks >= 2 : c->capacity.kv_bytes > 0;
-    const double devices = (double)a->devices;
-    c->usd_per_hour = devices * m->usd_per_hour;
-    c->goal_each = s->goal == RG_PLAN_COST    ? c->usd_per_hour
-                   : s->goal == RG_PLAN_POWER ? devices * m->watts
-                                              : devices;
+    *fits = out->block_bytes > 0 ? out->blocks >= 2 : out->kv_bytes > 0;
+    return RG_OK;
+}
+
+static rg_status finish(const rg_space *s, rg_candidate *c, rg_err *err)
+{
+    bool both = true;
+    RG_TRY(memory_of(s, c->engine, c->arrangement, &c->rules, &c->capacity, &c->fits, err));
+    if (c->pools.prefill > 0)
+        RG_TRY(memory_of(s, c->engine, c->prefill.arrangement, &c->prefill.rules,
+                         &c->prefill.capacity, &both, err));
+    else
+        c->prefill = (rg_prefill_pool){c->arrangement, c->rules, c->capacity};
+    c->replica_fits = c->fits;
+    c->fits &= both;
     return RG_OK;
 }
 
@@ -342,6 +267,12 @@ static rg_status add_candidate(rg_arena *arena, rg_space *s, const rg_candidate 
     return RG_OK;
 }
 
+/* Without a price nothing can be said where others have one and the goal is cost. */
+static bool priced(const rg_space *s, const rg_arrangement *a)
+{
+    return s->goal != RG_PLAN_COST || isfinite(s->machines[a->machine].usd_per_hour);
+}
+
 static rg_engine_rules rules_of(const rg_space *s, int engine, const rg_arrangement *a)
 {
     const rg_plan *plan = s->plan;
@@ -350,6 +281,35 @@ static rg_engine_rules rules_of(const rg_space *s, int engine, const rg_arrangem
         r.max_model_tokens = s->model->max_positions;
     rg_rules_for_device(&s->engines[engine], s->machines[a->machine].cluster->accel, &r);
     return r;
+}
+
+/* A candidate as it is, or once for every arrangement that may compute its prompts. */
+static rg_status add_with_prefill(rg_arena *arena, rg_space *s, const rg_candidate *base,
+                                  rg_err *err)
+{
+    if (base->pools.prefill == 0)
+        return add_candidate(arena, s, base, err);
+    const rg_arrangement *a = &s->arrangements[base->arrangement];
+    for (int i = 0; i < s->arrangement_count; i++) {
+        const rg_arrangement *b = &s->arrangements[i];
+        if (!b->prefills || b->weight_type != a->weight_type || b->kv_type != a->kv_type ||
+            !priced(s, b))
+            continue;
+        if (s->plan->prefill_devices.count == 0 && b->machine != a->machine)
+            continue;
+        rg_candidate c = *base;
+        rg_engine_rules own = rules_of(s, c.engine, b);
+        c.prefill.arrangement = i;
+        c.prefill.rules = c.rules;
+        c.prefill.rules.speculation = (rg_speculation){0};
+        c.prefill.rules.asynchronous = own.asynchronous;
+        if (s->plan->max_sequences.count == 0)
+            c.prefill.rules.max_sequences = own.max_sequences;
+        if (s->plan->max_tokens.count == 0)
+            c.prefill.rules.max_batched_tokens = own.max_batched_tokens;
+        RG_TRY(add_candidate(arena, s, &c, err));
+    }
+    return RG_OK;
 }
 
 /* The choices within one arrangement and scheduler: limits, cache, drafts, pools. */
@@ -384,7 +344,7 @@ static rg_status list_choices(rg_arena *arena, rg_space *s, const rg_candidate *
         rest /= tokens;
         if (plan->max_sequences.count > 0)
             r->max_sequences = plan->max_sequences.items[rest];
-        RG_TRY(add_candidate(arena, s, &c, err));
+        RG_TRY(add_with_prefill(arena, s, &c, err));
     }
     return RG_OK;
 }
@@ -392,8 +352,7 @@ static rg_status list_choices(rg_arena *arena, rg_space *s, const rg_candidate *
 static rg_status list_candidates(rg_arena *arena, rg_space *s, rg_err *err)
 {
     for (int a = 0; a < s->arrangement_count; a++) {
-        const rg_machine *m = &s->machines[s->arrangements[a].machine];
-        if (s->goal == RG_PLAN_COST && !isfinite(m->usd_per_hour))
+        if (!s->arrangements[a].decodes || !priced(s, &s->arrangements[a]))
             continue;
         for (int e = 0; e < s->plan->policy_count; e++) {
             const rg_candidate base = {
@@ -411,48 +370,9 @@ rg_status rg_space_make(rg_arena *arena, const rg_plan *plan, const rg_changes *
     rg_model *model;
     RG_TRY(rg_model_load_changed(arena, plan->model, changes, &model, err));
     out->model = model;
-    RG_TRY(list_machines(arena, changes, out, err));
-    choose_goal(out);
+    RG_TRY(rg_machines_list(arena, changes, out, err));
+    rg_machines_goal(out);
     RG_TRY(load_engines(arena, changes, out, err));
     RG_TRY(list_arrangements(arena, out, err));
     return list_candidates(arena, out, err);
-}
-
-int64_t rg_candidate_most(const rg_space *s, const rg_candidate *c, bool *by_power)
-{
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
-    int64_t most = s->plan->most_devices / a->devices;
-    *by_power = false;
-    const double watts = s->machines[a->machine].watts * (double)a->devices;
-    if (s->plan->power_cap_w > 0 && watts > 0) {
-        const double fit = floor(s->plan->power_cap_w / watts);
-        if (fit < (double)most) {
-            most = (int64_t)fit;
-            *by_power = true;
-        }
-    }
-    return most < RG_PLAN_MOST_REPLICAS ? most : RG_PLAN_MOST_REPLICAS;
-}
-
-void rg_candidate_text(const rg_space *s, const rg_candidate *c, char *out, size_t size)
-{
-    const rg_arrangement *a = &s->arrangements[c->arrangement];
-    const rg_parallel *p = &a->parallel;
-    size_t used = (size_t)snprintf(out, size, "tp%lld", (long long)p->tp);
-    const struct {
-        const char *name;
-        int64_t value;
-        bool shown;
-    } parts[] = {{"pp", p->pp, p->pp > 1}, {"ep", p->ep, p->ep > 1}, {"cp", p->cp, p->cp > 1}};
-    for (int i = 0; i < 3; i++)
-        if (parts[i].shown && used < size)
-            used += (size_t)snprintf(out + used, size - used, " %s%lld", parts[i].name,
-                                     (long long)parts[i].value);
-    if (p->attention_dp && used < size)
-        used += (size_t)snprintf(out + used, size - used, " attention-dp");
-    if (c->pools.prefill > 0 && used < size)
-        used += (size_t)snprintf(out + used, size - used, " pools %lld:%lld",
-                                 (long long)c->pools.prefill, (long long)c->pools.decode);
-    if (c->rules.speculation.drafts > 0 && used < size)
-        snprintf(out + used, size - used, " drafts%lld", (long long)c->rules.speculation.drafts);
 }

@@ -18,6 +18,7 @@ typedef struct rg_machine {
     double usd_per_hour;                  /* of one device; NaN: no price is known */
     const char *provider, *date, *source; /* of the price */
     double watts;                         /* of one device at TDP with its share of the host */
+    bool decodes, prefills;               /* may hold the replicas; may hold a prefill pool */
     int64_t impossible;                   /* arrangements that the model or the node rules out */
     char reason[RG_ERR_TEXT_SIZE];        /* of the first of them */
     char lacks[RG_ERR_TEXT_SIZE];         /* what no arrangement can do without and it has not */
@@ -28,18 +29,26 @@ typedef struct rg_arrangement {
     const char *weight_type, *kv_type; /* as asked; NULL: the checkpoint's */
     rg_formats formats;
     rg_parallel parallel;
-    int64_t devices;   /* of one replica */
-    unsigned expanded; /* weights that the device must expand, as rg_formats_expand says */
+    int64_t devices;        /* of one replica */
+    bool decodes, prefills; /* may serve whole requests or decode; may be a prefill pool */
+    unsigned expanded;      /* weights that the device must expand, as rg_formats_expand says */
 } rg_arrangement;
+
+/** Replicas that compute prompts alone, where pools are split. */
+typedef struct rg_prefill_pool {
+    int arrangement;
+    rg_engine_rules rules;
+    rg_capacity capacity;
+} rg_prefill_pool;
 
 typedef struct rg_candidate {
     int arrangement, engine;
     rg_engine_rules rules; /* with the KV blocks of a replica */
     rg_capacity capacity;
     rg_plan_pools pools;
-    bool fits;           /* weights, activations and one block at least */
-    double goal_each;    /* what the plan makes least, of one replica */
-    double usd_per_hour; /* of one replica; NaN: unknown */
+    rg_prefill_pool prefill; /* with pools; else the same as above */
+    bool replica_fits;       /* weights, activations and one block at least */
+    bool fits;               /* weights, activations and one block at least, in both pools */
 } rg_candidate;
 
 typedef struct rg_space {
@@ -62,14 +71,26 @@ typedef struct rg_space {
 rg_status rg_space_make(rg_arena *arena, const rg_plan *plan, const rg_changes *changes,
                         rg_space *out, rg_err *err);
 
-/** Least-first order of what the plan makes least for so many replicas. */
-static inline double rg_candidate_goal(const rg_candidate *c, int64_t replicas)
-{
-    return c->goal_each * (double)replicas;
-}
-/** Replicas that caps on devices and power allow; *by_power tells which binds. */
+/** What so many replicas of a candidate are, the proportion of its pools kept. */
+typedef struct rg_usage {
+    int64_t prefill, others; /* replicas of the prefill pool (0: no pools), and the others */
+    int64_t devices;
+    double usd_per_hour; /* NaN: no price is known */
+    double watts;        /* devices at TDP with their share of the host */
+    double goal;         /* what the plan makes least */
+} rg_usage;
+rg_usage rg_candidate_usage(const rg_space *space, const rg_candidate *c, int64_t replicas);
+double rg_candidate_goal(const rg_space *space, const rg_candidate *c, int64_t replicas);
+/** 1, or 2 where pools are split. */
+int64_t rg_candidate_least(const rg_candidate *c);
+/** Replicas that caps on devices and power allow, 0 when not even the least; *by_power tells which
+ * binds. */
 int64_t rg_candidate_most(const rg_space *space, const rg_candidate *c, bool *by_power);
-/** "2 x (tp4 pp2)", into out. */
+/** Replicas whose goal is at most this, 0 when not even the least. */
+int64_t rg_candidate_within(const rg_space *space, const rg_candidate *c, double goal);
+/** Memory of the pool that does not hold the model, else of the replicas. */
+const rg_capacity *rg_candidate_tighter(const rg_candidate *c);
+/** "tp4 pp2", with pools "tp4, 1:2 after tp2", into out. */
 void rg_candidate_text(const rg_space *space, const rg_candidate *c, char *out, size_t size);
 
 #endif

@@ -87,13 +87,8 @@ static rg_status search_again(rg_arena *arena, const rg_plan_run *base, const qu
         memory->bandwidth.value *= factor;
         memory->measured_bandwidth.value *= factor;
     }
-    for (int i = 0; i < run.space.candidate_count && q->price; i++) {
-        rg_candidate *c = &run.space.candidates[i];
-        if (run.space.arrangements[c->arrangement].machine == machine) {
-            c->usd_per_hour *= factor;
-            c->goal_each *= factor;
-        }
-    }
+    if (q->price)
+        run.space.machines[machine].usd_per_hour *= factor;
     rg_status status = rg_plan_screen(arena, &run, err);
     if (status == RG_OK)
         status = rg_plan_search_among(arena, &run, list, count, err);
@@ -104,7 +99,7 @@ static rg_status search_again(rg_arena *arena, const rg_plan_run *base, const qu
     out->other_winner = out->candidate != base->winner;
     if (out->feasible) {
         out->replicas = run.outcomes[run.winner].replicas;
-        out->goal = rg_candidate_goal(&run.space.candidates[run.winner], out->replicas);
+        out->goal = rg_candidate_goal(&run.space, &run.space.candidates[run.winner], out->replicas);
     }
     return RG_OK;
 }
@@ -114,8 +109,7 @@ rg_status rg_plan_sensitivity(rg_arena *arena, rg_plan_run *run, rg_plan_swing *
 {
     int list[RG_PLAN_RIVALS];
     const int n = rivals(run, list);
-    const double base =
-        rg_candidate_goal(&run->space.candidates[run->winner], run->outcomes[run->winner].replicas);
+    const double base = rg_plan_goal_of_winner(run);
     rg_plan_swing *swings = RG_NEW(arena, rg_plan_swing, 2 * QUESTIONS, err);
     if (!swings)
         return RG_ERR_LIMIT;

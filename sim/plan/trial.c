@@ -10,13 +10,19 @@
 
 enum { KEPT_MIB = 512 };
 
+/* What the simulator asks for the time of a pass. */
+typedef struct stepper {
+    rg_worker *worker;
+    rg_step_context *step;
+} stepper;
+
 struct rg_worker {
     const rg_space *space;
     rg_arena *kept, *scratch;
     rg_step_shared shared;
     rg_step_context **steps; /* [arrangements x engines], in kept */
-    /* of the trial that runs */
-    rg_step_context *step;
+    /* of the trial that runs: replicas, and those of a prefill pool */
+    stepper replica, prefill;
     rg_err step_err;
 };
 
@@ -45,23 +51,20 @@ void rg_worker_free(rg_worker *w)
     free(w);
 }
 
-rg_status rg_worker_step(rg_worker *w, const rg_candidate *c, rg_step_context **out, rg_err *err)
+/* Step context of an arrangement under an engine, prepared when first asked for. */
+static rg_status step_of(rg_worker *w, const rg_candidate *c, int arrangement,
+                         rg_step_context **out, rg_err *err)
 {
     const rg_space *s = w->space;
-    if (w->steps && rg_arena_used_bytes(w->kept) >> 20 > KEPT_MIB) {
-        rg_arena_reset(w->kept);
-        w->steps = NULL;
-        w->shared.count = 0;
-    }
     if (!w->steps) {
         w->steps = RG_NEW(w->kept, rg_step_context *,
                           (size_t)s->arrangement_count * (size_t)s->plan->policy_count, err);
         if (!w->steps)
             return RG_ERR_LIMIT;
     }
-    rg_step_context **slot = &w->steps[c->arrangement * s->plan->policy_count + c->engine];
+    rg_step_context **slot = &w->steps[arrangement * s->plan->policy_count + c->engine];
     if (!*slot) {
-        const rg_arrangement *a = &s->arrangements[c->arrangement];
+        const rg_arrangement *a = &s->arrangements[arrangement];
         /* as in estimate: weights and cache pass through L2 between two uses, RoPE is an operator
          */
         const rg_kernel_options options = {.cold_l2 = true, .core_attention = true};
@@ -77,47 +80,77 @@ rg_status rg_worker_step(rg_worker *w, const rg_candidate *c, rg_step_context **
     return RG_OK;
 }
 
+/* Contexts are dropped between trials only, as one trial may use two. */
+static void make_room(rg_worker *w)
+{
+    if (rg_arena_used_bytes(w->kept) >> 20 <= KEPT_MIB)
+        return;
+    rg_arena_reset(w->kept);
+    w->steps = NULL;
+    w->shared.count = 0;
+}
+
+rg_status rg_worker_step(rg_worker *w, const rg_candidate *c, rg_step_context **out, rg_err *err)
+{
+    make_room(w);
+    return step_of(w, c, c->arrangement, out, err);
+}
+
 /* The simulator asks for a number; what went wrong is kept and reported when the run is over. */
 static rg_seconds step_time(void *context, const rg_pass *pass)
 {
-    rg_worker *w = context;
+    const stepper *x = context;
     rg_step_time time;
     rg_err err = {0};
-    if (rg_step_time_of(w->step, pass, &time, &err) == RG_OK)
+    if (rg_step_time_of(x->step, pass, &time, &err) == RG_OK)
         return time.total;
-    if (w->step_err.status == RG_OK)
-        w->step_err = err;
+    if (x->worker->step_err.status == RG_OK)
+        x->worker->step_err = err;
     return RG_S(1);
+}
+
+/* KV leaves a prefill replica no faster than either side's network takes it. */
+static rg_status link_pools(rg_worker *w, const rg_candidate *c, rg_deployment *d, rg_err *err)
+{
+    const int sides[] = {c->prefill.arrangement, c->arrangement};
+    d->transfer_bytes_per_s = INFINITY;
+    for (int i = 0; i < 2; i++) {
+        const rg_arrangement *a = &w->space->arrangements[sides[i]];
+        double rate, latency;
+        RG_TRY(rg_replica_link(w->scratch, w->space->machines[a->machine].cluster, a->devices,
+                               &rate, &latency, err));
+        d->transfer_bytes_per_s = fmin(d->transfer_bytes_per_s, rate);
+        d->transfer_latency_s = fmax(d->transfer_latency_s, latency);
+    }
+    return RG_OK;
 }
 
 static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, rg_deployment *d,
                         rg_err *err)
 {
-    const rg_arrangement *a = &w->space->arrangements[c->arrangement];
-    const rg_machine *m = &w->space->machines[a->machine];
-    RG_TRY(rg_worker_step(w, c, &w->step, err));
+    const rg_space *s = w->space;
+    const rg_arrangement *a = &s->arrangements[c->arrangement],
+                         *b = &s->arrangements[c->prefill.arrangement];
+    const rg_usage u = rg_candidate_usage(s, c, replicas);
+    make_room(w);
+    w->replica.worker = w->prefill.worker = w;
+    RG_TRY(step_of(w, c, c->arrangement, &w->replica.step, err));
     *d = (rg_deployment){.rules = c->rules,
                          .constants = {.kernel_scale = 1},
-                         .step = {step_time, w, true},
-                         .replicas = replicas,
+                         .step = {step_time, &w->replica, true},
+                         .replicas = u.others,
+                         .prefill_replicas = u.prefill,
                          .router = RG_ROUTE_LEAST_LOADED,
-                         .layers = w->space->model->layer_count,
+                         .layers = s->model->layer_count,
                          .devices_per_replica = a->devices,
-                         .devices_per_prefill_replica = a->devices,
+                         .devices_per_prefill_replica = b->devices,
                          .transfer_overlap = true};
-    if (c->pools.prefill > 0) {
-        const double share =
-            (double)c->pools.prefill / (double)(c->pools.prefill + c->pools.decode);
-        int64_t prefill = (int64_t)floor((double)replicas * share + 0.5);
-        prefill = prefill < 1 ? 1 : prefill >= replicas ? replicas - 1 : prefill;
-        d->prefill_replicas = prefill;
-        d->replicas = replicas - prefill;
-        d->prefill_rules = d->rules;
-        d->prefill_step = d->step;
-        RG_TRY(rg_replica_link(w->scratch, m->cluster, a->devices, &d->transfer_bytes_per_s,
-                               &d->transfer_latency_s, err));
-    }
-    return RG_OK;
+    if (u.prefill == 0)
+        return RG_OK;
+    RG_TRY(step_of(w, c, c->prefill.arrangement, &w->prefill.step, err));
+    d->prefill_rules = c->prefill.rules;
+    d->prefill_step = (rg_step_model){step_time, &w->prefill, true};
+    return link_pools(w, c, d, err);
 }
 
 /* ---- against the limits */

@@ -87,7 +87,7 @@ grep -q '^8 x a100-pcie-80gb: 2 replicas of tp4,' "$work/72b.txt"
 is "without NVLink two TP4 beat one TP8" $?
 
 # Prefill and decode on pools of their own, and both in one, on the same requests.
-"$ridge" plan llama-3.1-8b --hw h100-sxm --tp 1 --pp 1 --rate 30/s --isl 3000 --osl 150 --limit 600 \
+"$ridge" plan llama-3.1-8b --hw h100-sxm --tp 1 --pp 1 --rate 60/s --isl 3000 --osl 150 --limit 600 \
     --ttft p95:1s --tpot p95:20ms --pools aggregated,1:1,2:1,3:1 --brief -q -f json >"$work/pools.json"
 is "aggregated and disaggregated are compared on one trace" $?
 [ "$(grep -c '"arrangement": "tp1 pools' "$work/pools.json")" -ge 2 ]

@@ -25,16 +25,17 @@ static void prompts_within_a_ttft_limit_by_hand(void **state)
     const rg_plan plan = plan_with(*state, hand, more);
     rg_plan_run run;
     rg_least_works works = {0};
-    const rg_least_work *work;
+    rg_works_of work;
     rg_bound_by by;
     assert_ok(rg_plan_prepare(*state, &plan, NULL, NULL, &run, &err));
     const rg_candidate *c = &run.space.candidates[0];
     assert_ok(rg_least_work_of(*state, &works, &run.space, c, &run.requests, &work, &err));
-    assert_close(work->flops_per_token, 2 * layer_weights, 1e-12);
+    assert_close(work.replica->flops_per_token, 2 * layer_weights, 1e-12);
     /* 190 of 200 keep a p95: k = floor(199 x 0.95) + 1. 989.4 TFLOP/s. */
     const double busy = 190 * 1000 * 2 * layer_weights / 989.4e12;
-    assert_close(rg_least_busy(&run.space, c, work, &run.requests, 190, false, &by), busy, 1e-12);
-    const rg_plan_bound bound = rg_plan_bound_of(&run.space, c, work, &run.requests);
+    assert_close(rg_least_busy(&run.space, c, &work, &run.requests, 190, RG_PART_PROMPTS, &by),
+                 busy, 1e-12);
+    const rg_plan_bound bound = rg_plan_bound_of(&run.space, c, &work, &run.requests);
     assert_int_equal(bound.replicas, (int64_t)ceil(busy / (run.requests.span_s + 1)));
     rg_plan_release(&run);
 }
@@ -45,20 +46,21 @@ static void whole_requests_within_an_e2e_limit_by_hand(void **state)
     const rg_plan plan = plan_with(*state, hand, more);
     rg_plan_run run;
     rg_least_works works = {0};
-    const rg_least_work *work;
+    rg_works_of work;
     rg_bound_by by;
     assert_ok(rg_plan_prepare(*state, &plan, NULL, NULL, &run, &err));
     const rg_candidate *c = &run.space.candidates[0];
     assert_ok(rg_least_work_of(*state, &works, &run.space, c, &run.requests, &work, &err));
-    assert_close(work->dense_bytes, 2 * (layer_weights + head_weights), 1e-12);
+    assert_close(work.replica->dense_bytes, 2 * (layer_weights + head_weights), 1e-12);
     /* 190 requests x 100 decodes; 16 to a step; each step reads all weights, each decode the cache
      * of its 1000 prompt tokens, 131072 B each; 3.35 TB/s. */
     const double steps = 190.0 * 100 / 16;
     const double bytes = steps * 2 * (layer_weights + head_weights) + 190.0 * 100 * 1000 * 131072;
     const double busy = bytes / 3.35e12;
-    assert_close(rg_least_busy(&run.space, c, work, &run.requests, 190, true, &by), busy, 1e-12);
+    assert_close(rg_least_busy(&run.space, c, &work, &run.requests, 190, RG_PART_WHOLE, &by), busy,
+                 1e-12);
     assert_int_equal(by, RG_LEAST_BANDWIDTH);
-    const rg_plan_bound bound = rg_plan_bound_of(&run.space, c, work, &run.requests);
+    const rg_plan_bound bound = rg_plan_bound_of(&run.space, c, &work, &run.requests);
     assert_int_equal(bound.replicas, (int64_t)ceil(busy / (run.requests.span_s + 5)));
     rg_plan_release(&run);
 }
@@ -99,16 +101,16 @@ static void no_simulation_beats_the_bound(void **state)
         assert_ok(rg_plan_prepare(*state, &plan, NULL, NULL, &run, &err));
         for (int i = 0; i < run.space.candidate_count; i++) {
             const rg_candidate *c = &run.space.candidates[i];
-            const rg_least_work *work;
+            rg_works_of work;
             rg_trial trial;
             if (!c->fits)
                 continue;
             assert_ok(rg_least_work_of(*state, &works, &run.space, c, &run.requests, &work, &err));
-            const rg_plan_bound bound = rg_plan_bound_of(&run.space, c, work, &run.requests);
+            const rg_plan_bound bound = rg_plan_bound_of(&run.space, c, &work, &run.requests);
             for (int64_t r = 1; r <= bound.replicas + 1 && r <= 12; r++) {
                 assert_ok(rg_trial_run(run.workers[0], c, &run.requests, r, &how, &trial, &err));
                 assert_true(r >= bound.replicas || !trial.ok);
-                assert_true(rg_plan_bound_kept(&run.space, c, work, &run.requests, trial.busy_s));
+                assert_true(rg_plan_bound_kept(&run.space, c, &work, &run.requests, trial.busy_s));
             }
         }
         rg_plan_release(&run);

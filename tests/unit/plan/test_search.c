@@ -3,6 +3,9 @@
 #include "plan_fixture.h"
 
 #include <omp.h>
+#include <stdlib.h>
+
+#include "core/rng.h"
 
 /* Small grids of several kinds: arrangements, types, limits, drafts, pools, users. */
 static const char *const grids[][14] = {
@@ -15,6 +18,9 @@ static const char *const grids[][14] = {
      NULL},
     {"model=llama-3.1-8b", "hw=h100-sxm", "rate=25/s", "isl=1500", "osl=60", "ttft=p95:700ms",
      "tpot=p95:20ms", "limit=300", "tp=1,2", "pp=1", "pools=aggregated,1:1,2:1", NULL},
+    {"model=llama-3.1-8b", "hw=h100-sxm", "rate=25/s", "isl=2500", "osl=60", "ttft=p95:900ms",
+     "tpot=p95:15ms", "limit=300", "tp=1,2", "pp=1", "pools=1:1,1:2", "prefill-hw=h100-sxm,l40s",
+     "prefill-tp=1,4", NULL},
     {"model=llama-3.1-8b", "hw=a100-sxm-80gb,l40s", "users=120", "think=2s", "isl=700", "osl=120",
      "ttft=p95:500ms", "tpot=p95:45ms", "limit=600", "tp=1,2", "pp=1", NULL},
     {"model=llama-3.1-8b", "hw=h100-sxm,l40s", "rate=20/s", "isl=500", "osl=150", "tpot=p95:20ms",
@@ -35,9 +41,7 @@ static double answer_of(rg_arena *arena, const char *const *settings, const char
     const rg_plan plan = plan_with(arena, settings, more);
     rg_plan_run run;
     searched(arena, &plan, &run);
-    const double goal = run.winner < 0 ? INFINITY
-                                       : rg_candidate_goal(&run.space.candidates[run.winner],
-                                                           run.outcomes[run.winner].replicas);
+    const double goal = run.winner < 0 ? INFINITY : rg_plan_goal_of_winner(&run);
     rg_plan_release(&run);
     return goal;
 }
@@ -61,6 +65,82 @@ static void exhaustive_search_finds_the_same_winner(void **state)
     }
 }
 
+/* ---- random grids: the short cut of wide grids, forced, against exhaustive search */
+
+static const char *one_of(rg_rng *rng, const char *const *list, int count)
+{
+    return list[rg_rng_below(rng, (uint32_t)count)];
+}
+
+/* A grid of a few dozen combinations; the texts live in room. */
+static void random_grid(rg_rng *rng, char room[16][64], const char *out[17])
+{
+    static const char *const
+        devices[] = {"h100-sxm,l40s", "a100-sxm-80gb,h200-sxm", "l4,l40s,h100-sxm"},
+        *const tps[] = {"1,2", "1,2,4", "2,4"},
+        *const lengths[] = {"300", "lognormal:900,cv=1", "2500", "lognormal:1500,cv=0.5"},
+        *const answers[] = {"20", "lognormal:120,cv=1", "200"},
+        *const ttfts[] = {"p95:250ms", "p95:1s", "p99:3s", "mean:300ms"},
+        *const tpots[] = {"p95:20ms", "p95:40ms", "p50:60ms"},
+        *const sequences[] = {"256", "16,256", "64"}, *const tokens[] = {"2048", "2048,8192"},
+        *const pools[] = {"aggregated", "aggregated", "aggregated,1:1,1:2"};
+    int n = 0;
+#define SET(name, list)                                                                        \
+    snprintf(room[n], 64, name "=%s", one_of(rng, list, (int)(sizeof list / sizeof list[0]))); \
+    out[n] = room[n];                                                                          \
+    n++
+    out[n++] = "model=llama-3.1-8b";
+    out[n++] = "limit=250";
+    out[n++] = "pp=1";
+    out[n++] = "most-devices=48";
+    SET("hw", devices);
+    SET("tp", tps);
+    SET("isl", lengths);
+    SET("osl", answers);
+    SET("ttft", ttfts);
+    SET("tpot", tpots);
+    SET("max-sequences", sequences);
+    SET("max-tokens", tokens);
+    SET("pools", pools);
+#undef SET
+    snprintf(room[n], 64, "rate=%.3g/s", 3 * pow(15, rg_rng_real(rng)));
+    out[n] = room[n];
+    out[++n] = NULL;
+}
+
+static void the_short_cut_of_wide_grids_finds_what_exhaustive_search_finds(void **state)
+{
+    static const char *const all[] = {"exhaustive=true", NULL};
+    const char *text = getenv("RIDGE_RANDOM_GRIDS");
+    const int count = text ? atoi(text) : 12;
+    int answered = 0;
+    for (int g = 0; g < count; g++) {
+        rg_rng rng;
+        rg_rng_seed(&rng, (uint64_t)g + 1, 0);
+        char room[16][64];
+        const char *settings[17];
+        random_grid(&rng, room, settings);
+        rg_plan quick = plan_with(*state, settings, NULL);
+        const rg_plan whole = plan_with(*state, settings, all);
+        quick.few = 0;
+        rg_plan_run a, b;
+        searched(*state, &quick, &a);
+        searched(*state, &whole, &b);
+        if (a.winner != b.winner ||
+            (a.winner >= 0 && a.outcomes[a.winner].replicas != b.outcomes[b.winner].replicas))
+            print_message("grid %d: winner %d, exhaustive %d; goals %g and %g\n", g, a.winner,
+                          b.winner, rg_plan_goal_of_winner(&a), rg_plan_goal_of_winner(&b));
+        assert_int_equal(a.winner, b.winner);
+        answered += a.winner >= 0;
+        if (a.winner >= 0)
+            assert_int_equal(a.outcomes[a.winner].replicas, b.outcomes[b.winner].replicas);
+        rg_plan_release(&a);
+        rg_plan_release(&b);
+        rg_arena_reset(*state);
+    }
+    assert_true(2 * answered > count); /* most grids have an answer to compare */
+}
+
 /* Every candidate with every count from 1: nothing that keeps the limits costs less. */
 static void brute_force_finds_nothing_cheaper(void **state)
 {
@@ -70,11 +150,11 @@ static void brute_force_finds_nothing_cheaper(void **state)
         rg_plan_run run;
         searched(*state, &plan, &run);
         assert_true(run.winner >= 0);
-        const double best =
-            rg_candidate_goal(&run.space.candidates[run.winner], run.outcomes[run.winner].replicas);
+        const double best = rg_plan_goal_of_winner(&run);
         for (int i = 0; i < run.space.candidate_count; i++) {
             const rg_candidate *c = &run.space.candidates[i];
-            for (int64_t r = 1; c->fits && rg_candidate_goal(c, r) < best * (1 - 1e-9); r++) {
+            for (int64_t r = 1; c->fits && rg_candidate_goal(&run.space, c, r) < best * (1 - 1e-9);
+                 r++) {
                 rg_trial t;
                 assert_ok(rg_trial_run(run.workers[0], c, &run.requests, r, &how, &t, &err));
                 assert_false(t.ok);
@@ -159,6 +239,39 @@ static void more_choice_never_costs_more(void **state)
     assert_true(isfinite(least) && least <= answer_of(*state, grids[0], few));
 }
 
+/* Pools of arrangements of their own: all that one arrangement for both can do, and more. */
+static void a_pool_of_its_own_arrangement_never_costs_more(void **state)
+{
+    static const char *const alike[] = {"pools=1:1,1:2,2:1", "tp=2", NULL}, *const own[] = {
+                                                                                "pools=1:1,1:2,2:1",
+                                                                                "tp=2",
+                                                                                "prefill-tp=1,2,4",
+                                                                                NULL};
+    const double both = answer_of(*state, grids[3], alike), each = answer_of(*state, grids[3], own);
+    assert_true(isfinite(each) && each <= both);
+    const rg_plan plan = plan_with(*state, grids[3], own);
+    rg_plan_run run;
+    searched(*state, &plan, &run);
+    for (int i = 0; i < run.space.candidate_count; i++) {
+        /* devices, dollars and watts are those of the two pools together */
+        const rg_candidate *c = &run.space.candidates[i];
+        const rg_machine *m = &run.space.machines[0];
+        for (int64_t n = 2; n < 20; n++) {
+            const rg_usage u = rg_candidate_usage(&run.space, c, n),
+                           less = rg_candidate_usage(&run.space, c, n - 1);
+            const int64_t devices =
+                u.prefill * run.space.arrangements[c->prefill.arrangement].devices + u.others * 2;
+            assert_true(u.prefill >= 1 && u.others >= 1 && u.prefill + u.others == n);
+            assert_int_equal(u.devices, devices);
+            assert_close(u.usd_per_hour, m->usd_per_hour * (double)devices, 1e-12);
+            assert_close(u.watts, m->watts * (double)devices, 1e-12);
+            assert_true(n == 2 || (u.prefill >= less.prefill && u.others >= less.others));
+            assert_int_equal(rg_candidate_within(&run.space, c, u.goal), n);
+        }
+    }
+    rg_plan_release(&run);
+}
+
 static void what_cannot_be_names_the_nearest(void **state)
 {
     static const char *const hard[] = {"tpot=p95:1ms", NULL};
@@ -197,12 +310,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exhaustive_search_finds_the_same_winner, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            the_short_cut_of_wide_grids_finds_what_exhaustive_search_finds, setup, teardown),
         cmocka_unit_test_setup_teardown(brute_force_finds_nothing_cheaper, setup, teardown),
         cmocka_unit_test_setup_teardown(the_number_of_threads_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lower_price_never_raises_the_cost, setup, teardown),
         cmocka_unit_test_setup_teardown(a_looser_limit_never_costs_more, setup, teardown),
         cmocka_unit_test_setup_teardown(twice_the_rate_never_needs_fewer_devices, setup, teardown),
         cmocka_unit_test_setup_teardown(more_choice_never_costs_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_pool_of_its_own_arrangement_never_costs_more, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_names_the_nearest, setup, teardown),
         cmocka_unit_test_setup_teardown(caps_on_devices_and_power_bind, setup, teardown),
     };
