@@ -44,7 +44,8 @@ static const rg_option options[] = {
     {"system-prompt", 0, "N", NULL, "tokens that all made-up prompts begin with", false},
     {"over-long", 0, "POLICY", NULL, "requests over the model's length: reject, cut or fail",
      false},
-    {"measured", 0, "DIR", NULL, "replay a measured run and print the errors", false},
+    {"measured", 0, "RUN", NULL,
+     "replay a measured run and print the errors: folder, requests.csv or benchmark JSON", false},
     {"fit-engine", 0, "FILE", NULL, "fit engine constants on the measured run, write them (-: not)",
      false},
     /* engine */
@@ -172,7 +173,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
             rg_report_assume(job->report, "%s", job->measured->assumed[i]);
         rg_report_setting(job->report, "measured", folder);
     } else if (rg_setting_given(&job->settings, "fit-engine")) {
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "--fit-engine needs --measured DIR");
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "--fit-engine needs --measured RUN");
     }
     RG_TRY(rg_serve_job_deploy(job, err));
     if (rg_setting_given(&job->settings, "load")) {
@@ -208,12 +209,15 @@ const rg_command rg_cmd_serve = {
         "\n"
         "--measured replays the arrivals and lengths of a real run and prints how far off the\n"
         "simulation is; --fit-engine fits the constants of engine and host on it first and writes\n"
-        "them as a scenario for other runs.",
+        "them as a scenario for other runs. A run is a folder (meta.yaml, requests.csv, "
+        "prefix.csv),\n"
+        "a table with the columns of --requests, or what 'vllm bench serve --save-result\n"
+        "--save-detailed' wrote; the last two need --hw, and the limits that were set.",
     .examples = "  ridge serve --model llama-3.1-8b --hw h100-sxm --arrivals poisson:8/s \\\n"
                 "      --prompt lognormal:800,cv=1 --answer lognormal:200,cv=0.8 --limit 2000\n"
                 "  ridge serve --model llama-3.1-70b --hw hgx-h100 --tp 4 --trace azure.csv\n"
-                "  ridge serve --measured runs/a --fit-engine a.yaml\n"
-                "  ridge serve a.yaml --measured runs/b\n",
+                "  ridge serve --measured bench.json --hw l40s --fit-engine mine.yaml\n"
+                "  ridge serve mine.yaml --measured other.json --hw l40s\n",
     .options = options,
     .run = run,
 };

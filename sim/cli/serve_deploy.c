@@ -165,7 +165,8 @@ static rg_status kv_rules(rg_serve_job *job, rg_engine_rules *rules, rg_err *err
 static void engine_limits(rg_serve_job *job, rg_engine_rules *r)
 {
     const rg_settings *s = &job->settings;
-    if (r->policy != RG_POLICY_VLLM1 || job->measured || !job->cluster)
+    const bool recorded = job->measured && job->measured->limits_recorded;
+    if (r->policy != RG_POLICY_VLLM1 || recorded || !job->cluster)
         return;
     rg_rules_for_device(&job->engine, job->cluster->accel, r);
     if (!rg_setting_given(s, "max-sequences") || !rg_setting_given(s, "max-tokens"))
@@ -186,7 +187,8 @@ static rg_status read_rules(rg_serve_job *job, rg_err *err)
     *r = rg_engine_rules_default((rg_policy_kind)policy);
     if (job->measured && !rg_setting_given(s, "policy"))
         *r = job->measured->rules;
-    if (job->model && job->model->max_positions > 0 && !job->measured)
+    if (job->model && job->model->max_positions > 0 &&
+        !(job->measured && job->measured->limits_recorded))
         r->max_model_tokens = job->model->max_positions;
     engine_limits(job, r);
     RG_TRY(rg_setting_int(s, "max-sequences", 1, 1 << 20, &r->max_sequences, err));

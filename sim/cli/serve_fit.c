@@ -71,6 +71,9 @@ static int tunables(rg_serve_job *job, rg_tunable *all, rg_dim *dims)
                                 set_double,     &job->kernel_scale};
     }
     dims[n] = RG_DIM_SECONDS;
+    all[n++] = (rg_tunable){"request-overhead", c->request_overhead_s, 0, 0.05, 2e-3,
+                            set_double,         &c->request_overhead_s};
+    dims[n] = RG_DIM_SECONDS;
     all[n++] = (rg_tunable){"per-sequence", c->per_sequence_s, 0, 1e-4, 3e-6,
                             set_double,     &c->per_sequence_s};
     dims[n] = RG_DIM_NONE;

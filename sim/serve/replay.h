@@ -3,7 +3,9 @@
  *
  * Reads serve/serve.h, trace/req.h. A folder holds meta.yaml (engine, model, GPU, limits),
  * requests.csv (arrival_s, first_token_s, last_token_s, input_tokens, output_tokens) and, where
- * prompts share text, prefix.csv (request_id, shared_prefix_tokens, shares_with_request).
+ * prompts share text, prefix.csv (request_id, shared_prefix_tokens, shares_with_request). Such a
+ * requests.csv alone will do, or the JSON that 'vllm bench serve --save-detailed' and SGLang's
+ * bench_serving --output-details write (input_lens, output_lens, ttfts, itls, start_times).
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_SERVE_REPLAY_H
@@ -19,6 +21,7 @@ typedef struct rg_replay_run {
     const char *folder, *name, *model, *gpu, *dtype, *engine_version;
     int64_t tp, dp;
     bool expert_parallel;
+    bool limits_recorded;      /* else rules are the engine's defaults */
     double memory_utilisation; /* 0: not recorded */
     int64_t kv_blocks;         /* 0: not recorded */
     rg_engine_rules rules;     /* limits as recorded, engine defaults for the rest */
@@ -29,8 +32,9 @@ typedef struct rg_replay_run {
     int assumed_count;
 } rg_replay_run;
 
-/** Errors: RG_ERR_IO, RG_ERR_INPUT with the place. */
-rg_status rg_replay_load(rg_arena *arena, const char *folder, rg_replay_run **out, rg_err *err);
+/** A folder, or a file whose name ends in .csv or .json. Errors: RG_ERR_IO, RG_ERR_INPUT with the
+ * place. */
+rg_status rg_replay_load(rg_arena *arena, const char *path, rg_replay_run **out, rg_err *err);
 
 /** Weighted absolute errors, sum |p - m| / sum m over requests; makespan: p / m - 1. */
 typedef struct rg_replay_errors {

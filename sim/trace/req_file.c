@@ -279,6 +279,22 @@ static const char *plain(const char *format)
     return format && strcmp(format, "auto") != 0 ? format : NULL;
 }
 
+/* Traces are often handed out packed. */
+static rg_status check_packed(const char *path, rg_err *err)
+{
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return rg_fail(err, RG_ERR_IO, (rg_pos){path, 0, 0}, "cannot be read: %s", strerror(errno));
+    const int first = fgetc(stream), second = fgetc(stream);
+    fclose(stream);
+    if ((first == 0x1f && second == 0x8b) || (first == 0x28 && second == 0xb5))
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0},
+                       "packed with %s; unpack it first, as with '%s %s'",
+                       first == 0x1f ? "gzip" : "zstd", first == 0x1f ? "gunzip -k" : "unzstd",
+                       path);
+    return RG_OK;
+}
+
 rg_status rg_requests_open(rg_arena *arena, const char *path, const char *format, rg_requests **out,
                            rg_err *err)
 {
@@ -287,6 +303,7 @@ rg_status rg_requests_open(rg_arena *arena, const char *path, const char *format
     path = rg_arena_strdup(arena, path, err);
     if (!path)
         return RG_ERR_LIMIT;
+    RG_TRY(check_packed(path, err));
     if (is_json(path, format)) {
         FILE *stream = fopen(path, "rb");
         if (!stream)

@@ -67,8 +67,23 @@ $ ridge serve --step-time 20ms --arrivals at-once --prompt 5000 --answer 10 --li
 ridge: request 0 has '5000' prompt and '10' output tokens, over the model's 4096; choose --over-long reject or cut to go on
 [2]
 $ ridge serve --step-time 20ms --fit-engine x.yaml --arrivals at-once
-ridge: --fit-engine needs --measured DIR
+ridge: --fit-engine needs --measured RUN
 [2]
+
+$ printf '\037\213\010' >t.csv.gz; ridge serve --step-time 20ms --trace t.csv.gz
+ridge: t.csv.gz: packed with gzip; unpack it first, as with 'gunzip -k t.csv.gz'
+[2]
+
+# What a run wrote is a measured run of its own: replayed, it is met exactly; a fit finds its pause.
+$ ridge serve --step-time 21ms --arrivals poisson:9/s --prompt lognormal:300 --answer lognormal:50 --limit 80 --requests r.csv --kv-blocks unlimited -o /dev/null; ridge serve --step-time 21ms --kv-blocks unlimited --measured r.csv | sed -n '2,4s/ *[-+]0.00 %$//p'
+  time to first token      0.00 %
+  time per output token    0.00 %
+  whole request            0.00 %
+$ ridge serve --step-time 20ms --kv-blocks unlimited --measured r.csv --fit-engine fit.yaml | grep -c '^fitted'; ridge serve fit.yaml --step-time 20ms --kv-blocks unlimited --measured r.csv | sed -n '2,4s/ 0\.[0-4][0-9] .*/ under 0.5/p'
+4
+  time to first token      under 0.5
+  time per output token    under 0.5
+  whole request            under 0.5
 
 # Every scheduler serves every token.
 $ for p in vllm vllm-v0 sarathi orca static vidur-vllm trtllm trtllm-max trtllm-static sglang; do ridge serve --policy $p --step-time 10ms --arrivals poisson:20/s --prompt lognormal:200 --answer lognormal:40 --limit 200 -f json | grep -oE '"(finished|output_tokens)": [0-9]+' | tr '\n' ' '; echo $p; done

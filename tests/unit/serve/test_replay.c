@@ -25,8 +25,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    static const char *const files[] = {"dense.csv", "per_sequence.csv", "attention.csv", "moe.csv",
-                                        "meta.yaml", "requests.csv",     "prefix.csv"};
+    static const char *const files[] = {"dense.csv",  "per_sequence.csv", "attention.csv",
+                                        "moe.csv",    "meta.yaml",        "requests.csv",
+                                        "prefix.csv", "bench.json"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
@@ -268,6 +269,80 @@ static void broken_records_are_named(void **state)
     assert_non_null(strstr(err.text, "'8'"));
 }
 
+static rg_status load_bench(const char *text, rg_replay_run **run)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/bench.json", folder);
+    put("bench.json", text);
+    err = (rg_err){0};
+    return rg_replay_load(arena, path, run, &err);
+}
+
+#define LENGTHS "\"input_lens\": [20, 30, 40], \"output_lens\": [3, 5, 2],"
+#define TIMES "\"ttfts\": [0.2, 0.3, 0.4], \"itls\": [[0.1, 0.1], [0.4], [0.5]]"
+
+/* Sent at 7 s, 5 s and 6 s of the client's clock: the second comes first. */
+static void results_of_a_benchmark_are_read_one_by_one(void **state)
+{
+    (void)state;
+    rg_replay_run *run;
+    assert_ok(load_bench("{\"backend\": \"vllm\", \"model_id\": \"a/B\", " LENGTHS TIMES
+                         ", \"generated_texts\": [\"\\ud83d\\ude00\", \"\", \"\"], "
+                         "\"start_times\": [7, 5, 6]}",
+                         &run));
+    assert_int_equal(run->count, 3);
+    assert_false(run->limits_recorded);
+    assert_string_equal(run->model, "a/B");
+    static const double arrival[] = {0, 1, 2}, first[] = {0.3, 1.4, 2.2}, last[] = {0.7, 1.9, 2.4};
+    static const int prompt[] = {30, 40, 20}, output[] = {5, 2, 3};
+    for (int i = 0; i < 3; i++) {
+        assert_close(run->requests[i].arrival_s, arrival[i], 1e-12);
+        assert_close(run->measured[i].first_token_s, first[i], 1e-12);
+        assert_close(run->measured[i].last_token_s, last[i], 1e-12);
+        assert_int_equal(run->requests[i].prompt_tokens, prompt[i]);
+        assert_int_equal(run->requests[i].output_tokens, output[i]);
+    }
+}
+
+/* Two clients: the first is answered at 0.4, the second at 0.7; so the third is sent at 0.4. */
+static void clients_of_a_benchmark_send_when_they_are_answered(void **state)
+{
+    (void)state;
+    rg_replay_run *run;
+    assert_ok(load_bench("{\"backend\": \"sglang\", \"request_rate\": \"inf\", "
+                         "\"max_concurrency\": 2, " LENGTHS TIMES "}",
+                         &run));
+    assert_int_equal(run->rules.policy, RG_POLICY_SGLANG);
+    assert_close(run->requests[1].arrival_s, 0, 0);
+    assert_close(run->requests[2].arrival_s, 0.4, 1e-12);
+    assert_close(run->measured[2].last_token_s, 1.3, 1e-12);
+    /* Without a limit all come at once; a failed request has no output and is left out. */
+    assert_ok(load_bench("{\"request_rate\": \"inf\", \"input_lens\": [20, 30, 40], "
+                         "\"output_lens\": [3, 0, 2]," TIMES "}",
+                         &run));
+    assert_int_equal(run->count, 2);
+    assert_int_equal(run->requests[1].prompt_tokens, 40);
+    assert_close(run->requests[1].arrival_s, 0, 0);
+}
+
+static void broken_results_are_named(void **state)
+{
+    (void)state;
+    rg_replay_run *run;
+    assert_int_equal(load_bench("{\"request_rate\": 4, " LENGTHS TIMES "}", &run), RG_ERR_INPUT);
+    assert_non_null(strstr(err.text, "'start_times'"));
+    assert_int_equal(load_bench("{\"request_rate\": \"inf\", \"completed\": 3}", &run),
+                     RG_ERR_INPUT);
+    assert_non_null(strstr(err.text, "--save-detailed"));
+    assert_int_equal(load_bench("{" LENGTHS "\"ttfts\": [1], \"itls\": []}", &run), RG_ERR_INPUT);
+    assert_non_null(strstr(err.text, "'1' entries"));
+    assert_int_equal(
+        load_bench("{" LENGTHS "\"ttfts\": [1, 1, 1],\n \"itls\": [[1], [-2], [3]]}", &run),
+        RG_ERR_INPUT);
+    assert_int_equal(err.pos.line, 2);
+    assert_int_equal(load_bench("[1, 2]", &run), RG_ERR_INPUT);
+}
+
 /* vLLM 0.19 reported 2588 blocks of 16 tokens for Llama-3.1-8B on an RTX 4090 at 0.9; 1 % is what
  * a planner can live with. The driver's share, graphs and context of the sum were read off this
  * very run, so this holds the sum together; it does not validate it. */
@@ -370,6 +445,9 @@ int main(void)
         TEST(fit_finds_the_constant_that_made_the_data),
         TEST(prefixes_follow_their_first_owner),
         TEST(broken_records_are_named),
+        TEST(results_of_a_benchmark_are_read_one_by_one),
+        TEST(clients_of_a_benchmark_send_when_they_are_answered),
+        TEST(broken_results_are_named),
         TEST(capacity_adds_up_to_the_blocks_of_a_real_engine),
         TEST(an_engine_s_share_is_of_what_its_documentation_says),
     };
