@@ -70,6 +70,7 @@ typedef struct rg_coll_query {
     rg_coll_protocol protocol;
     rg_coll_library library;
     int64_t ranks;
+    int64_t first;  /* device number of the first rank */
     int64_t stride; /* device numbers between neighbours of the group; 0 counts as 1 */
     int64_t local;  /* most ranks in one domain; 0: as many as the stride lets fit */
     rg_bytes bytes;

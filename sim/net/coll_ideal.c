@@ -6,6 +6,13 @@
 
 /* ---- the group of a query ---- */
 
+/** Whether the ranks of a domain lie behind several switches (or sockets) of `width` devices. */
+static bool apart(const rg_coll_context *x, const rg_coll_group *g, int64_t width)
+{
+    const int64_t start = g->first % x->domain, end = start + (g->local - 1) * g->stride;
+    return start / width != end / width;
+}
+
 /** Rate that all ranks reach at once when each sends one stream to its ring neighbour. */
 static void ring_rate(const rg_coll_context *x, rg_coll_group *g, double device_ratio)
 {
@@ -19,15 +26,14 @@ static void ring_rate(const rg_coll_context *x, rg_coll_group *g, double device_
         g->ring_rate /= up->dimensions; /* one dimension's two cables */
     if (up->kind != RG_FABRIC_PCIE_TREE)
         return;
-    const int64_t span = (g->local - 1) * g->stride + 1;
-    if (span > x->per_switch) {
+    if (apart(x, g, x->per_switch)) {
         const double uplink = x->switch_rate * (x->ideal ? 1 : x->c.switch_ratio);
         if (uplink < g->ring_rate) {
             g->ring_rate = uplink;
             g->ring_limit = RG_LIMIT_UPLINK;
         }
     }
-    if (span > x->per_socket) {
+    if (apart(x, g, x->per_socket)) {
         const double between =
             x->socket_rate * (x->ideal ? 1 : x->c.socket_ratio / x->c.socket_crossings);
         if (between < g->ring_rate) {
@@ -68,8 +74,7 @@ double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, dou
     }
     if (up->kind != RG_FABRIC_PCIE_TREE)
         return cost;
-    const int64_t span = (g->local - 1) * g->stride + 1;
-    if (span > x->per_switch) {
+    if (apart(x, g, x->per_switch)) {
         const double k = members_of(g, x->per_switch);
         const double rate = x->switch_rate * (x->ideal ? 1 : x->c.switch_ratio);
         const double uplink = k * (local - k) * share / rate;
@@ -78,7 +83,7 @@ double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, dou
             *limit = RG_LIMIT_UPLINK;
         }
     }
-    if (span > x->per_socket) {
+    if (apart(x, g, x->per_socket)) {
         const double k = members_of(g, x->per_socket);
         const double rate = x->socket_rate * (x->ideal ? 1 : x->c.socket_ratio);
         const double between = k * k * share / rate;
@@ -93,8 +98,10 @@ double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, dou
 rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_coll_group *g,
                            rg_err *err)
 {
-    *g = (rg_coll_group){.ranks = q->ranks, .stride = q->stride > 0 ? q->stride : 1};
-    if (q->ranks < 1 || (double)q->ranks * (double)g->stride > (double)x->devices + g->stride - 1)
+    *g = (rg_coll_group){
+        .ranks = q->ranks, .first = q->first, .stride = q->stride > 0 ? q->stride : 1};
+    if (q->ranks < 1 || q->first < 0 ||
+        (double)q->first + (double)(q->ranks - 1) * (double)g->stride >= (double)x->devices)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
                        "%lld ranks, %lld %s apart, do not fit on the %lld devices of '%s'; give it "
                        "more nodes (--nodes)",
@@ -103,8 +110,13 @@ rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_
                        x->cluster->name);
     if (!(q->bytes.v >= 0) || !isfinite(q->bytes.v))
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "a message of %g bytes", q->bytes.v);
-    int64_t local = x->domain / g->stride;
-    local = local < 1 ? 1 : local;
+    /* a group that begins inside a domain has the rest of it, then whole ones */
+    const int64_t begun = (x->domain - g->first % x->domain + g->stride - 1) / g->stride;
+    int64_t local = (x->domain + g->stride - 1) / g->stride;
+    if (q->ranks <= begun)
+        local = q->ranks;
+    else if (q->ranks - begun < local)
+        local = begun > q->ranks - begun ? begun : q->ranks - begun;
     if (q->local > 0 && q->local < local)
         local = q->local;
     g->local = local < q->ranks ? local : q->ranks;

@@ -23,7 +23,7 @@ struct rg_coll_context {
 
 /** A query's ranks as they lie on the cluster. */
 typedef struct rg_coll_group {
-    int64_t ranks, stride;
+    int64_t ranks, first, stride;
     int64_t local, domains; /* ranks in one domain, domains in use */
     double ring_rate;       /* byte/s to the ring neighbour within the domain */
     double net_rate;        /* byte/s of a rank's network port */

@@ -45,10 +45,11 @@ static int32_t device_of(const schedule *s, int64_t rank)
     const rg_coll_group *g = &s->group;
     const int64_t domain = rank / g->local, place = rank % g->local;
     if (g->domains == 1)
-        return (int32_t)(rank * g->stride);
+        return (int32_t)(g->first + rank * g->stride);
     if (g->local == 1)
-        return (int32_t)(rank * (g->stride > s->context->domain ? g->stride : s->context->domain));
-    return (int32_t)(domain * s->context->domain + place * g->stride);
+        return (int32_t)(g->first +
+                         rank * (g->stride > s->context->domain ? g->stride : s->context->domain));
+    return (int32_t)(g->first + domain * s->context->domain + place * g->stride);
 }
 
 static void send(schedule *s, int64_t from, int64_t to, double bytes)

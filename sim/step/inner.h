@@ -18,6 +18,7 @@ enum {
     PLACES = EXACT_ROWS + OCTAVES * PLACES_PER_OCTAVE + 1,
     MOST_COMMS = 16,
     MOST_STAGES = 128,
+    MOST_HOP_KINDS = 8, /* PCIe switch, socket, sockets apart, network; a few to spare */
 };
 
 /** Sums over operators and communications. */
@@ -54,6 +55,13 @@ typedef struct stage {
     int decode_attention_count;
 } stage;
 
+/** Hops from one stage to the next over links that are alike. */
+typedef struct stage_hop {
+    int64_t first; /* device that sends in the slowest of its ranks */
+    int64_t count; /* how many of the pp - 1 hops are like that */
+    double time_s; /* of 1 MiB, to tell kinds apart */
+} stage_hop;
+
 struct rg_step_context {
     const rg_cluster *cluster;
     const rg_model *model;
@@ -65,6 +73,8 @@ struct rg_step_context {
     rg_coll_context *coll;
     stage *stages; /* [pp] */
     int stage_count;
+    stage_hop hops[MOST_HOP_KINDS];
+    int hop_kinds;           /* 0 with one stage */
     int64_t attention_ranks; /* ranks among which sequences are dealt out: tp with attention_dp */
     int64_t expert_ranks;    /* ep group */
     bool exchange;           /* tokens move to the ranks of their experts and back */
@@ -79,6 +89,7 @@ typedef struct comm {
     const char *name;
     rg_coll_query query;
     int64_t count;
+    bool hop; /* to the next stage: two ranks, and nobody else waits */
 } comm;
 
 /** A pass in the numbers that communication depends on. */
@@ -96,12 +107,23 @@ pass_size rg_step_size(const rg_step_context *x, const rg_pass *pass);
 /** Communications of a stage; returns their number. */
 int rg_step_comms(const rg_step_context *x, const stage *s, const pass_size *size,
                   comm out[MOST_COMMS]);
-/** Hop of activations to the next stage. */
-comm rg_step_stage_hop(const rg_step_context *x, int64_t tokens);
+/** Hops of activations to the next stage, one for each kind of link; returns their number. */
+int rg_step_stage_hops(const rg_step_context *x, int64_t tokens, comm out[MOST_HOP_KINDS]);
 /** Expert loads to imbalance and drops. */
 rg_status rg_step_expert_balance(rg_arena *arena, rg_step_context *x, rg_err *err);
 /** Operators of a pass on a stage into s->items, experts with the busiest rank's rows. */
 int rg_step_fill(const rg_step_context *x, const stage *s, const rg_pass *pass);
+/** Time of a communication, waiting for the last rank included. */
+rg_status rg_step_comm_time(const rg_step_context *x, const comm *c, rg_coll_result *out,
+                            rg_err *err);
+/** Plan, operators and tables of a stage whose shard is set. */
+rg_status rg_step_stage_prepare(rg_arena *arena, const rg_step_context *x, stage *s, rg_err *err);
+/** Cost of a pass on a stage. */
+rg_status rg_step_stage_cost(rg_step_context *x, int index, const rg_pass *pass, step_cost *sum,
+                             rg_err *err);
+bool rg_step_is_decode_attention(const rg_op *op);
+/** Kernels that an engine launches for an operator. */
+double rg_step_launches_of(const rg_op *op);
 /** Kernel time with what the engine's graphs save. */
 rg_status rg_step_op_time(const rg_step_context *x, const rg_op *op, rg_kernel_time *out,
                           rg_err *err);

@@ -124,19 +124,26 @@ static double act_bytes(const rg_step_context *x)
     return rg_dtype_bits(x->formats.act) / 8.0;
 }
 
+/** Whose kernels communicate: an engine's own all-reduce, else the library; bare links if ideal. */
+static rg_coll_library library_of(const rg_step_context *x, rg_coll_op op)
+{
+    if (x->options.ideal)
+        return RG_LIB_IDEAL;
+    return op == RG_COLL_ALL_REDUCE ? x->engine.collectives : RG_LIB_NCCL;
+}
+
 static void add(comm *out, int *n, const char *name, rg_coll_op op, int64_t ranks, int64_t stride,
                 double bytes, int64_t count, const rg_step_context *x)
 {
     if (ranks < 2 || count < 1 || !(bytes > 0))
         return;
-    out[(*n)++] =
-        (comm){.name = name,
-               .query = {.op = op,
-                         .ranks = ranks,
-                         .stride = stride,
-                         .bytes = RG_B(bytes),
-                         .library = op == RG_COLL_ALL_REDUCE ? x->engine.collectives : RG_LIB_NCCL},
-               .count = count};
+    out[(*n)++] = (comm){.name = name,
+                         .query = {.op = op,
+                                   .ranks = ranks,
+                                   .stride = stride,
+                                   .bytes = RG_B(bytes),
+                                   .library = library_of(x, op)},
+                         .count = count};
 }
 
 /** Sum over the tp group: one all-reduce, or its two halves around norms that work on a share. */
@@ -228,18 +235,27 @@ int rg_step_comms(const rg_step_context *x, const stage *s, const pass_size *siz
     return n;
 }
 
-comm rg_step_stage_hop(const rg_step_context *x, int64_t tokens)
+int rg_step_stage_hops(const rg_step_context *x, int64_t tokens, comm out[MOST_HOP_KINDS])
 {
     /* each rank of the tp group sends its share, or all send the same whole */
     const double share = x->parallel.sequence_parallel ? 1.0 / (double)x->parallel.tp : 1.0;
     const double bytes = (double)tokens * (double)x->model->hidden * act_bytes(x) * share;
-    return (comm){.name = "send to next stage",
-                  .query = {.op = RG_COLL_SEND_RECV,
-                            .ranks = 2,
-                            .stride = x->parallel.tp * x->parallel.cp,
-                            .bytes = RG_B(bytes),
-                            .library = RG_LIB_NCCL},
-                  .count = x->parallel.pp - 1};
+    const int64_t width = x->parallel.tp * x->parallel.cp;
+    const int64_t domain = x->cluster->scale_up_devices;
+    for (int i = 0; i < x->hop_kinds; i++) {
+        const stage_hop *hop = &x->hops[i];
+        const bool within = domain > 0 && hop->first / domain == (hop->first + width) / domain;
+        out[i] = (comm){.name = within ? "send to next stage" : "send to next stage over network",
+                        .query = {.op = RG_COLL_SEND_RECV,
+                                  .ranks = 2,
+                                  .first = hop->first,
+                                  .stride = width,
+                                  .bytes = RG_B(bytes),
+                                  .library = library_of(x, RG_COLL_SEND_RECV)},
+                        .count = hop->count,
+                        .hop = true};
+    }
+    return x->hop_kinds;
 }
 
 static int64_t ceil_div(int64_t a, int64_t b)

@@ -119,6 +119,7 @@ typedef struct rg_step_part {
     const char *name; /* "qkv_proj", "all_reduce attention" */
     int64_t count;
     bool communication;
+    bool hop;            /* communication to the next stage */
     rg_op op;            /* operators */
     rg_kernel_time time; /* of one; communications fill total and bound */
     rg_bytes message;    /* communications: bytes on each rank */

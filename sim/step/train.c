@@ -94,8 +94,8 @@ static rg_status micro_batch_time(rg_arena *arena, rg_step_context *x, const rg_
         const rg_step_part *p = &parts[i];
         const double n = (double)p->count, t = p->time.total.v;
         if (p->communication) {
-            if (strcmp(p->name, "send to next stage") == 0)
-                out->hop = t;
+            if (p->hop)
+                out->hop = fmax(out->hop, t);               /* the slowest sets the pace */
             else if (strcmp(p->name, "gather logits") != 0) /* the loss is computed in parts */
                 out->communication += 2 * n * t;            /* once forward, once backward */
             continue;

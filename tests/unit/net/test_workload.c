@@ -7,7 +7,6 @@
 
 typedef struct bench {
     rg_arena *arena;
-    rg_cluster cluster;
     rg_coll_context *links;
     rg_workload_setup setup;
 } bench;
@@ -15,8 +14,11 @@ typedef struct bench {
 static bench new_bench(int64_t per_node, int64_t nodes)
 {
     rg_err err = {0};
-    bench b = {.arena = rg_arena_new(64), .cluster = switched_cluster(per_node, nodes)};
-    assert_ok(rg_coll_prepare(b.arena, &b.cluster, NULL, &b.links, &err));
+    bench b = {.arena = rg_arena_new(64)};
+    rg_cluster *cluster = RG_NEW(b.arena, rg_cluster, 1, &err);
+    assert_non_null(cluster);
+    *cluster = switched_cluster(per_node, nodes);
+    assert_ok(rg_coll_prepare(b.arena, cluster, NULL, &b.links, &err));
     b.setup = (rg_workload_setup){.base = {.library = RG_LIB_NCCL},
                                   .ranks = per_node * nodes,
                                   .flops = RG_FPS(1e12),

@@ -170,44 +170,6 @@ static void more_ranks_than_kv_heads_repeat_them(void **state)
     assert_close(eight.kv_per_token.v, 2 * 128 * 2 * 32, 1e-12);
 }
 
-/* ---- pipelines ---- */
-
-static void stages_hold_all_layers_once(void **state)
-{
-    bench whole = make_bench(state, dense_config, "superpod-h200");
-    assert_ok(prepare(&whole));
-    const rg_pass pass = decode_of(7, 300);
-    const double flops = time_of(&whole, &pass).flops.v;
-    for (int64_t pp = 2; pp <= 32; pp += 3) {
-        bench b = whole;
-        b.parallel = (rg_parallel){.pp = pp, .micro_batches = 1};
-        assert_ok(prepare(&b));
-        assert_close(time_of(&b, &pass).flops.v, flops, 1e-9);
-    }
-}
-
-static void a_prompt_fills_and_drains_the_pipeline(void **state)
-{
-    bench b = make_bench(state, dense_config, "hgx-h200");
-    b.options.ideal = true;
-    const rg_chunk chunks[8] = {{512, 0}, {512, 0}, {512, 0}, {512, 0},
-                                {512, 0}, {512, 0}, {512, 0}, {512, 0}};
-    const rg_pass all = {.chunks = chunks, .chunk_count = 8};
-    const rg_pass one = {.chunks = chunks, .chunk_count = 1};
-    b.parallel = (rg_parallel){.pp = 4, .micro_batches = 1};
-    assert_ok(prepare(&b));
-    const rg_step_time single = time_of(&b, &one);
-    b.parallel.micro_batches = 8;
-    assert_ok(prepare(&b));
-    const rg_step_time many = time_of(&b, &all);
-    /* the slowest stage is busy 8 times, the others' one pass and the hops come on top */
-    assert_close(many.total.v, single.total.v + 7 * many.compute.v / 8, 1e-9);
-    assert_close(many.bubble.v + many.compute.v + many.communication.v, many.total.v, 1e-9);
-    b.parallel.micro_batches = 1;
-    assert_ok(prepare(&b));
-    assert_true(time_of(&b, &all).total.v > many.total.v); /* micro-batches hide bubbles */
-}
-
 /* ---- experts ---- */
 
 static void experts_on_ranks_of_their_own_are_dense_products(void **state)
@@ -457,8 +419,6 @@ int main(void)
         TEST(sequence_parallel_halves_are_scatter_and_gather),
         TEST(what_engines_refuse_is_refused_with_the_reason),
         TEST(more_ranks_than_kv_heads_repeat_them),
-        TEST(stages_hold_all_layers_once),
-        TEST(a_prompt_fills_and_drains_the_pipeline),
         TEST(experts_on_ranks_of_their_own_are_dense_products),
         TEST(tokens_travel_to_experts_only_when_dealt_out),
         TEST(uneven_experts_load_the_busiest_rank),
