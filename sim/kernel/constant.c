@@ -146,6 +146,11 @@ static const rg_kernel_constant moe[RG_MOE_COUNT] = {
     [RG_MOE_ROUTE] = {"route_cycles", 100, 1, 20000, 1.5, true,
                       "sorting and filtering one routed row (token times top-k), local or not, in "
                       "cycles of one SM"},
+    [RG_MOE_SORT_START] = {"general_routing_cycles", 30000, 1000, 200000, 0.7, true,
+                           "launches of general top-k and softmax kernels, where the library's "
+                           "routing kernel does not take so many experts or so large a top-k"},
+    [RG_MOE_SORT] = {"general_logit_cycles", 3, 0.01, 300, 1.5, true,
+                     "reading and sorting one logit there, in cycles of one SM"},
     [RG_MOE_COMPUTE] = {"compute_ratio", 0.80, 0.2, 1.0, 0.2, true,
                         "share of the dense matrix peak in a tile's main loop"},
     [RG_MOE_MEMORY] = {"memory_ratio", 0.85, 0.3, 1.0, 0.2, true,

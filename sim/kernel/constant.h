@@ -135,15 +135,18 @@ enum {
 
 /* Routed experts. */
 enum {
-    RG_MOE_START,   /* start_cycles: routing, permutation, activation, combine: fixed cost */
-    RG_MOE_EXPERT,  /* expert_cycles: one local expert's share of it */
-    RG_MOE_ROUTE,   /* route_cycles: one routed row of all ranks, cycles of one SM */
-    RG_MOE_COMPUTE, /* compute_ratio */
-    RG_MOE_MEMORY,  /* memory_ratio */
-    RG_MOE_L2_SM,   /* l2_sm_bytes_per_cycle */
-    RG_MOE_WAVE,    /* wave_cycles */
-    RG_MOE_PASSES,  /* stream_passes_ratio: activation bytes moved over those that must */
-    RG_MOE_OVERLAP, /* overlap_power */
+    RG_MOE_START,      /* start_cycles: routing, permutation, activation, combine: fixed cost */
+    RG_MOE_EXPERT,     /* expert_cycles: one local expert's share of it */
+    RG_MOE_ROUTE,      /* route_cycles: one routed row of all ranks, cycles of one SM */
+    RG_MOE_SORT_START, /* general_routing_cycles: launches more where the fused kernel does not
+                          serve */
+    RG_MOE_SORT,       /* general_logit_cycles: one logit there, cycles of one SM */
+    RG_MOE_COMPUTE,    /* compute_ratio */
+    RG_MOE_MEMORY,     /* memory_ratio */
+    RG_MOE_L2_SM,      /* l2_sm_bytes_per_cycle */
+    RG_MOE_WAVE,       /* wave_cycles */
+    RG_MOE_PASSES,     /* stream_passes_ratio: activation bytes moved over those that must */
+    RG_MOE_OVERLAP,    /* overlap_power */
     RG_MOE_COUNT,
 };
 

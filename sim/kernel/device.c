@@ -215,6 +215,10 @@ rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
     device->vector_decode = row->vector;
     device->cta_pairs = device->exp_hidden = device->async_decode = row->pairs;
     device->exp_per_cycle = row->exp;
+    /* TensorRT-LLM, fused_moe/routing.py, at 1.0 (the A100's library) and at 1.3 */
+    const bool older = accel->arch && strcmp(accel->arch, "ampere") == 0;
+    device->routed_experts = older ? 128 : 512;
+    device->routed_top_k = older ? 8 : 16;
     device->flash = device->options.attention == RG_ATTENTION_FLASH ||
                     (device->options.attention == RG_ATTENTION_AUTO && accel->arch &&
                      strcmp(accel->arch, "ampere") == 0);

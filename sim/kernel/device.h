@@ -30,12 +30,13 @@ struct rg_kernel_device {
     double peak[RG_DTYPE_COUNT]; /* flop/s, dense, matrix units; 0: not supported */
     double vector_peak;          /* flop/s, fp32 */
     bool fine_tiles;             /* the library has tiles in steps of 8 rows */
-    bool cta_pairs;              /* two SMs share a tile: each loads half of its columns */
-    bool exp_hidden;             /* exponentials run beside products, not between them */
-    double exp_per_cycle;        /* exponentials of one SM */
-    bool async_decode;           /* decode kernels of 16-bit caches load asynchronously too */
-    bool flash;                  /* decode attention by split-KV flash attention, not XQA */
-    bool vector_decode;          /* the library falls back to a kernel without matrix units */
+    int64_t routed_experts, routed_top_k; /* most that the library's routing kernel takes */
+    bool cta_pairs;                       /* two SMs share a tile: each loads half of its columns */
+    bool exp_hidden;                      /* exponentials run beside products, not between them */
+    double exp_per_cycle;                 /* exponentials of one SM */
+    bool async_decode;  /* decode kernels of 16-bit caches load asynchronously too */
+    bool flash;         /* decode attention by split-KV flash attention, not XQA */
+    bool vector_decode; /* the library falls back to a kernel without matrix units */
     double c[RG_KG_COUNT][RG_KC_MAX];
     rg_kernel_origin origin[RG_KG_COUNT];
     const rg_accel *band_from[RG_KG_COUNT]; /* whose stored bands hold for a group; NULL: none */
