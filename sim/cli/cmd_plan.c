@@ -96,6 +96,23 @@ static rg_status answer_fits(rg_arena *arena, const rg_args *args, const rg_plan
                          space->model->name);
 }
 
+static rg_status answer_offline(const rg_plan_answer *x, const rg_args *args, rg_report *report,
+                                rg_err *err)
+{
+    rg_plan_run *run = x->run;
+    if (rg_arg_given(args, "plot"))
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "--plot draws cost against latency, which --offline does not ask for");
+    RG_TRY(rg_plan_offline_search(x->arena, run, err));
+    RG_TRY(rg_plan_report_offline(report, x, err));
+    RG_TRY(rg_arg_write(args, report, "devices", err));
+    if (run->winner >= 0)
+        return RG_OK;
+    char nearest[512];
+    rg_plan_nearest_text(run, nearest, sizeof nearest);
+    return rg_fail(err, RG_ERR_NO, RG_NOWHERE, "nothing keeps the limits; %s", nearest);
+}
+
 static rg_status answer_traffic(rg_plan_answer *x, const rg_args *args, const rg_plan *plan,
                                 rg_err *err)
 {
@@ -104,6 +121,8 @@ static rg_status answer_traffic(rg_plan_answer *x, const rg_args *args, const rg
     RG_TRY(rg_arg_report(x->arena, args, 1, &report, err));
     RG_TRY(rg_plan_prepare(x->arena, plan, NULL, NULL, run, err));
     RG_TRY(inputs(report, plan, &run->space, err));
+    if (plan->offline)
+        return answer_offline(x, args, report, err);
     RG_TRY(rg_plan_search(x->arena, run, err));
     x->brief = rg_arg_flag(args, "brief");
     if (run->winner >= 0 && !x->brief) {
@@ -159,6 +178,7 @@ static const rg_option options[] = {
      false},
     {"isl", 0, "SPEC", NULL, "prompt tokens: 2048, lognormal:2000,cv=1 [2048]", false},
     {"osl", 0, "SPEC", NULL, "output tokens, likewise [256]", false},
+    {"offline", 0, NULL, NULL, "all requests at once: the cheapest throughput, no waiting", false},
     {"system-prompt", 0, "N", NULL, "tokens that all prompts begin with", false},
     {"limit", 0, "N", NULL, "simulate N requests [two minutes of them, 1000 to 20000]", false},
     /* limits */
@@ -221,12 +241,18 @@ const rg_command rg_cmd_plan = {
         "proved, the rest is simulated on the same requests, and the least costly one that keeps\n"
         "every limit wins. Exit code 1 when none does; the nearest is named then.\n"
         "\n"
+        "With --offline all requests are there at once and the cheapest throughput wins; every\n"
+        "device is ranked by output tokens a second. A limit on tpot may be kept.\n"
+        "\n"
         "Without traffic, 'ridge plan MODEL --gpu NAME' says whether the model fits, on how many\n"
         "devices by weight type, how fast it is for one user, how many it holds at once, and how\n"
         "fast it is for them together.",
     .examples = "  ridge plan llama-3.1-70b --gpu rtx-4090\n"
                 "  ridge plan llama-3.1-70b --rate 20/s --isl 2000 --osl 300 --ttft p95:1s \\\n"
                 "      --tpot p95:40ms --hw h100-sxm,h200-sxm,l40s\n"
+                "  ridge plan llama-3.3-70b --offline --hw h100-sxm,h200-sxm,b200-sxm --scheduler "
+                "trtllm \\\n"
+                "      --weight-type fp8 --kv-type fp8 --isl 2048 --osl 128\n"
                 "  ridge plan examples/07-plan/azure.yaml --plot frontier.svg",
     .options = options,
     .run = run,

@@ -146,6 +146,13 @@ static rg_status simulate(rg_serve_job *job, rg_serve_files *files, const rg_obs
                            "no request was served: %lld are longer than the '%lld' tokens that a "
                            "request may have",
                            (long long)over, (long long)job->deployment.rules.max_model_tokens);
+        if (result.over_step > 0)
+            return rg_fail(err, RG_ERR_NO, RG_NOWHERE,
+                           "no request was served: %lld prompts are longer than the '%lld' tokens "
+                           "of a step, and '%s' does not cut them; --max-tokens would do",
+                           (long long)result.over_step,
+                           (long long)job->deployment.rules.max_batched_tokens,
+                           rg_policy_names[job->deployment.rules.policy]);
         return rg_fail(err, RG_ERR_NO, RG_NOWHERE,
                        "no request was served: %lld came, %lld are larger than the KV memory",
                        (long long)result.requests, (long long)result.refused);

@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "plan/after.h"
 #include "plan/fits.h"
+#include "plan/offline.h"
 
 /** Everything that the report of a plan with traffic is made of. */
 typedef struct rg_plan_answer {
@@ -20,6 +21,8 @@ typedef struct rg_plan_answer {
 } rg_plan_answer;
 
 void rg_plan_report(rg_report *report, const rg_plan_answer *answer);
+/** The same where all requests are there at once. Errors: none but memory. */
+rg_status rg_plan_report_offline(rg_report *report, const rg_plan_answer *answer, rg_err *err);
 /** One line on what is nearest to an impossible demand, for the error. */
 void rg_plan_nearest_text(const rg_plan_run *run, char *out, size_t size);
 /** The frontier as a figure. */

@@ -62,4 +62,9 @@ void rg_part_runners_table(rg_report *report, const rg_plan_run *run);
 void rg_part_frontier_table(rg_report *report, const rg_plan_answer *answer);
 void rg_part_swings_table(rg_report *report, const rg_plan_answer *answer);
 
+/** How the winner is started; what was taken for granted; what the search took. */
+void rg_part_hints(rg_report *report, const rg_plan_answer *answer, json_t *winner);
+void rg_part_assumptions(rg_report *report, const rg_plan_run *run);
+void rg_part_effort(rg_report *report, const rg_plan_run *run);
+
 #endif

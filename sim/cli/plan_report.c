@@ -75,7 +75,7 @@ static void hints_of(rg_report *report, const rg_plan_answer *x, rg_plan_role ro
     json_object_set_new(winner, key, o);
 }
 
-static void hints(rg_report *report, const rg_plan_answer *x, json_t *winner)
+void rg_part_hints(rg_report *report, const rg_plan_answer *x, json_t *winner)
 {
     if (rg_part_candidate(x->run, x->run->winner)->pools.prefill == 0) {
         hints_of(report, x, RG_ROLE_ALL, "launch", "To start one replica", winner);
@@ -86,7 +86,7 @@ static void hints(rg_report *report, const rg_plan_answer *x, json_t *winner)
     hints_of(report, x, RG_ROLE_ANSWERS, "launch", "To start one replica for answers", winner);
 }
 
-static void assumptions(rg_report *report, const rg_plan_run *run)
+void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
 {
     const rg_plan *plan = run->plan;
     for (int i = 0; i < plan->limit_count; i++)
@@ -96,8 +96,11 @@ static void assumptions(rg_report *report, const rg_plan_run *run)
                      "%lld requests are simulated, the same for every candidate; --limit "
                      "changes their number",
                      (long long)run->requests.count);
-    rg_report_assume(report,
-                     "replicas behind a router that sends each request to the least loaded");
+    if (plan->offline)
+        rg_report_assume(report, "all of them are there at the start; filling and draining count");
+    else
+        rg_report_assume(report,
+                         "replicas behind a router that sends each request to the least loaded");
     for (int i = 0; i < run->space.machine_count; i++) {
         const rg_machine *m = &run->space.machines[i];
         if (isfinite(m->usd_per_hour))
@@ -119,17 +122,19 @@ static void assumptions(rg_report *report, const rg_plan_run *run)
     if (run->requests.over_long > 0)
         rg_report_assume(report, "%lld requests are longer than the model takes and left out",
                          (long long)run->requests.over_long);
-    if (run->space.candidate_count > RG_PLAN_FEW && !plan->exhaustive)
+    if (run->space.candidate_count > plan->few && !plan->exhaustive && !plan->offline)
         rg_report_assume(report,
-                         "of so many combinations the dearer ones were given up when the most "
-                         "replicas that could still win failed: fewer are taken to fail too");
+                         "of more than %d combinations a dearer one was given up when the most "
+                         "replicas with which it could still win failed: fewer are taken to fail "
+                         "too (not proved; --exhaustive tries them)",
+                         plan->few);
     if (run->premise_broken)
         rg_report_assume(report, "a simulated step was faster than its roofline: the bound was not "
                                  "relied on, all candidates were simulated");
     rg_report_assume(report, "not validated: no measured run of this deployment is stored");
 }
 
-static void effort(rg_report *report, const rg_plan_run *run)
+void rg_part_effort(rg_report *report, const rg_plan_run *run)
 {
     int counts[4] = {0};
     for (int i = 0; i < run->space.candidate_count; i++)
@@ -187,7 +192,7 @@ void rg_plan_report(rg_report *report, const rg_plan_answer *x)
         winner_lines(report, x, &bill);
         rg_report_line(report, "%s", "");
         rg_part_limits_table(report, run, &o->at);
-        hints(report, x, winner);
+        rg_part_hints(report, x, winner);
         rg_report_json(report, "winner", winner);
     }
     rg_report_line(report, "%s", "");
@@ -198,6 +203,6 @@ void rg_plan_report(rg_report *report, const rg_plan_answer *x)
         rg_part_frontier_table(report, x);
     if (!x->brief && run->winner >= 0)
         rg_part_swings_table(report, x);
-    effort(report, run);
-    assumptions(report, run);
+    rg_part_effort(report, run);
+    rg_part_assumptions(report, run);
 }

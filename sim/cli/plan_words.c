@@ -78,6 +78,15 @@ static void none_text(const rg_plan_run *run, char *out, size_t size)
     int unfit = 0;
     for (int i = 0; i < run->space.candidate_count; i++)
         unfit += run->outcomes[i].state == RG_PLAN_UNFIT;
+    for (int i = 0; i < run->space.candidate_count; i++)
+        if (run->outcomes[i].at.over_step > 0) {
+            snprintf(out, size,
+                     "prompts are longer than a step of %lld tokens, and '%s' does not cut them; "
+                     "--max-tokens would do",
+                     (long long)rg_part_candidate(run, i)->rules.max_batched_tokens,
+                     rg_policy_names[rg_part_candidate(run, i)->rules.policy]);
+            return;
+        }
     if (unfit < run->space.candidate_count) {
         snprintf(out, size, "no candidate carries the load on the devices allowed");
         return;
@@ -89,6 +98,14 @@ static void none_text(const rg_plan_run *run, char *out, size_t size)
                      run->space.machines[i].reason);
             return;
         }
+}
+
+/* Under which load a limit was broken. */
+static const char *at_what(const rg_plan_run *run, const rg_outcome *o, const char *otherwise)
+{
+    return run->plan->offline ? " with all requests at once"
+           : o->unattainable  ? ", even for one request alone"
+                              : otherwise;
 }
 
 void rg_plan_nearest_text(const rg_plan_run *run, char *out, size_t size)
@@ -104,7 +121,7 @@ void rg_plan_nearest_text(const rg_plan_run *run, char *out, size_t size)
     rg_part_limit(x, what, sizeof what);
     snprintf(out, size, "the nearest is %s with %s %s instead of %s%s", who, what,
              rg_part_seconds(o->at.value[o->at.worst], value), rg_part_seconds(x->seconds, limit),
-             o->unattainable ? ", even for one request alone" : "");
+             at_what(run, o, ""));
 }
 
 void rg_part_lost(const rg_plan_run *run, int i, char *out, size_t size)
@@ -121,14 +138,16 @@ void rg_part_lost(const rg_plan_run *run, int i, char *out, size_t size)
         rg_quantity_format(m->weight_bytes, RG_DIM_BYTES, 3, value, sizeof value);
         rg_quantity_format(m->usable_bytes, RG_DIM_BYTES, 3, limit, sizeof limit);
         snprintf(out, size, "weights of %s a device leave no room for KV in %s", value, limit);
+    } else if (o->simulated && o->at.over_step > 0) {
+        snprintf(out, size, "%lld prompts are longer than a step of %lld tokens and are not cut",
+                 (long long)o->at.over_step, (long long)c->rules.max_batched_tokens);
     } else if (o->simulated && o->at.refused > 0) {
         snprintf(out, size, "%lld requests are larger than its KV memory",
                  (long long)o->at.refused);
     } else if (o->state == RG_PLAN_FAILED && o->simulated) {
         snprintf(out, size, "%s %s, limit %s%s", what,
                  rg_part_seconds(o->at.value[o->at.worst], value),
-                 rg_part_seconds(x->seconds, limit),
-                 o->unattainable ? ", even for one request alone" : " with all that is allowed");
+                 rg_part_seconds(x->seconds, limit), at_what(run, o, " with all that is allowed"));
     } else if (o->state == RG_PLAN_FAILED) {
         snprintf(out, size, "needs at least %lld replicas", (long long)o->replicas);
     } else if (o->lost == RG_LOST_PRICE) {

@@ -166,7 +166,7 @@ static void engine_limits(rg_serve_job *job, rg_engine_rules *r)
 {
     const rg_settings *s = &job->settings;
     const bool recorded = job->measured && job->measured->limits_recorded;
-    if (r->policy != RG_POLICY_VLLM1 || recorded || !job->cluster)
+    if (!rg_rules_follow_engine(r->policy) || recorded || !job->cluster)
         return;
     rg_rules_for_device(&job->engine, job->cluster->accel, r);
     if (!rg_setting_given(s, "max-sequences") || !rg_setting_given(s, "max-tokens"))
@@ -259,6 +259,7 @@ static rg_status derive_memory(rg_serve_job *job, rg_engine_rules *rules, rg_err
                                     .parallel = &job->parallel,
                                     .utilisation = utilisation,
                                     .share_of = job->engine.memory_share_of,
+                                    .bytes_per_logit = job->engine.bytes_per_logit,
                                     .device_bytes = device};
     const int64_t wanted = rules->max_sequences;
     RG_TRY(rg_replica_memory(&query, rules, &job->capacity, err));

@@ -145,7 +145,8 @@ static void throughput(rg_serve_job *job, const rg_serve_result *r)
     rg_report_int(report, "requests", "requests", r->requests);
     rg_report_int(report, "finished", "finished", r->finished);
     if (r->refused > 0)
-        rg_report_int(report, "refused", "refused, larger than the KV memory", r->refused);
+        rg_report_int(report, "refused", "refused, larger than the KV memory or a step",
+                      r->refused);
     rg_report_figure(report, "makespan_s", "first arrival to last token", seconds, RG_DIM_SECONDS);
     rg_report_figure(report, "requests_per_s", "requests served",
                      ratio((double)r->finished, seconds), RG_DIM_PER_SECOND);

@@ -104,6 +104,7 @@ typedef struct rg_plan {
     double power_cap_w; /* 0: none */
     rg_site site;
     bool exhaustive;
+    bool offline; /* all requests are there at once; see plan/offline.h */
     int few; /* combinations up to which nothing is ruled out but by proof; see plan/search.h */
     uint64_t seed;
 } rg_plan;

@@ -174,6 +174,8 @@ static rg_status read_limits(const rg_plan_text *t, rg_plan *out, rg_err *err)
         for (int i = 0; i < v->count; i++)
             RG_TRY(read_limit(v, i, m, out, err));
     }
+    if (out->offline)
+        return RG_OK;
     if (out->limit_count == RG_PLAN_LIMITS)
         out->limit_count--;
     limit_waiting(out);
@@ -195,6 +197,29 @@ static rg_status read_length(const rg_plan_text *t, const char *name, const char
     return RG_OK;
 }
 
+/* Requests that are all made up when nothing else says how many: several times what replicas hold
+ * at once, so that filling and draining them is a small part. */
+static const int64_t offline_requests = 4096;
+
+static rg_status read_offline(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    static const char *const not_offline[] = {"rate", "users", "think", "ttft", "e2e"};
+    bool given, values[2] = {false, false};
+    RG_TRY(bools(t, "offline", values, &given, err));
+    out->offline = values[true];
+    for (size_t i = 0; i < sizeof not_offline / sizeof not_offline[0] && out->offline; i++) {
+        const rg_plan_names *v = rg_plan_text_get(t, not_offline[i]);
+        if (v->count > 0)
+            return rg_fail(err, v->pos[0].file ? RG_ERR_INPUT : RG_ERR_USAGE, v->pos[0],
+                           "offline, all requests are there at once: '%s' says nothing then; a "
+                           "limit on tpot would do",
+                           not_offline[i]);
+    }
+    if (out->offline && !out->traffic.trace && out->traffic.requests == 0)
+        out->traffic.requests = offline_requests;
+    return RG_OK;
+}
+
 static rg_status read_traffic(const rg_plan_text *t, rg_plan *out, rg_err *err)
 {
     rg_plan_traffic *x = &out->traffic;
@@ -207,7 +232,8 @@ static rg_status read_traffic(const rg_plan_text *t, rg_plan *out, rg_err *err)
     x->trace_format = one_text(t, "trace-format");
     RG_TRY(read_length(t, "isl", "2048", &x->prompt, &x->mean_prompt, err));
     RG_TRY(read_length(t, "osl", "256", &x->output, &x->mean_output, err));
-    out->has_traffic = x->rate_per_s > 0 || x->users > 0 || x->trace;
+    RG_TRY(read_offline(t, out, err));
+    out->has_traffic = x->rate_per_s > 0 || x->users > 0 || x->trace || out->offline;
     if (x->rate_per_s > 0 && x->users > 0)
         return rg_fail(err, RG_ERR_USAGE, rg_plan_text_get(t, "users")->pos[0],
                        "a rate and users that wait for answers exclude each other; keep one");

@@ -127,8 +127,7 @@ static bool better(const rg_plan_run *run, int a, int b)
     return a < b;
 }
 
-/* The machine lacks a figure or a link that the candidate needs. */
-static void cannot_be(rg_plan_run *run, int candidate, const rg_err *why)
+void rg_plan_cannot_be(rg_plan_run *run, int candidate, const rg_err *why)
 {
     rg_outcome *o = &run->outcomes[candidate];
     const rg_candidate *c = &run->space.candidates[candidate];
@@ -151,7 +150,7 @@ static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg
             return w->status[i];
         }
         if (w->status[i] == RG_ERR_MODEL)
-            cannot_be(run, w->items[i], &w->err[i]);
+            rg_plan_cannot_be(run, w->items[i], &w->err[i]);
         rg_works_of work;
         RG_TRY(rg_least_work_of(arena, works, &run->space, c, &run->requests, &work, err));
         bool broken = false;
@@ -288,7 +287,7 @@ static rg_status best_ruled_out(rg_plan_run *run, int machine, int *out, rg_err 
         const rg_status status =
             rg_trial_guess(run->workers[0], c, &run->requests, &replicas, &why);
         if (status == RG_ERR_MODEL) {
-            cannot_be(run, i, &why);
+            rg_plan_cannot_be(run, i, &why);
             continue;
         }
         if (status != RG_OK) {

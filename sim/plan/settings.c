@@ -58,6 +58,7 @@ static const struct {
     {"overhead", false},
     {"tariff", false},
     {"exhaustive", false},
+    {"offline", false},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 

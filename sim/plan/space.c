@@ -227,7 +227,8 @@ static rg_status memory_of(const rg_space *s, int engine, int arrangement, rg_en
                                     .formats = &a->formats,
                                     .parallel = &a->parallel,
                                     .utilisation = utilisation > 0 ? utilisation : 0.9,
-                                    .share_of = s->engines[engine].memory_share_of};
+                                    .share_of = s->engines[engine].memory_share_of,
+                                    .bytes_per_logit = s->engines[engine].bytes_per_logit};
     RG_TRY(rg_replica_memory(&query, rules, out, err));
     rules->blocks = out->blocks;
     /* a model without KV needs room for its state alone */

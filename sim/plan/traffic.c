@@ -41,11 +41,12 @@ static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traf
         return rg_requests_synth(arena, &spec, out, err);
     }
     RG_TRY(rg_requests_open(arena, t->trace, t->trace_format, out, err));
-    if (rate > 0 || t->users > 0)
+    if (rate > 0 || t->users > 0 || plan->offline)
         RG_TRY(rg_requests_with_arrivals(arena, *out, arrivals, plan->seed, out, err));
     else if (rg_requests_facts(*out)->no_arrivals)
-        return rg_fail(err, RG_ERR_USAGE, (rg_pos){t->trace, 0, 0},
-                       "the trace has lengths only; say when requests come with --rate or --users");
+        return rg_fail(
+            err, RG_ERR_USAGE, (rg_pos){t->trace, 0, 0},
+            "the trace has lengths only; say when requests come with --rate, --users or --offline");
     else if (change->rate != 1)
         RG_TRY(rg_requests_scale_time(arena, *out, change->rate, out, err));
     return t->requests > 0 ? rg_requests_head(arena, *out, t->requests, out, err) : RG_OK;

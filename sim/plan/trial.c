@@ -217,6 +217,7 @@ static void take(const rg_plan *plan, rg_serve_result *r, rg_trial *out)
     const rg_sample_summary *t = &all[RG_PLAN_TTFT], *p = &all[RG_PLAN_TPOT],
                             *e = &all[RG_PLAN_E2E];
     out->refused = r->refused;
+    out->over_step = r->over_step;
     out->ttft_mean = t->mean;
     out->ttft_p50 = t->p50;
     out->ttft_p95 = t->p95;

@@ -18,8 +18,9 @@ typedef struct rg_trial {
     double excess;             /* that ratio; 1 or less when ok */
     double value[RG_PLAN_LIMITS];
     double low[RG_PLAN_LIMITS], high[RG_PLAN_LIMITS]; /* 95 % interval, by order statistics */
-    bool sure;       /* ok at the upper, or not ok at the lower ends of the intervals */
-    int64_t refused; /* requests that no replica's memory can ever hold */
+    bool sure;         /* ok at the upper, or not ok at the lower ends of the intervals */
+    int64_t refused;   /* requests that no replica's memory, or no step, can ever hold */
+    int64_t over_step; /* of these, prompts longer than a step */
     double ttft_mean, ttft_p50, ttft_p95, ttft_p99;
     double tpot_mean, tpot_p50, tpot_p95, tpot_p99;
     double e2e_mean, e2e_p50, e2e_p95, e2e_p99;

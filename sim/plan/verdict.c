@@ -59,7 +59,11 @@ static void explain(rg_plan_run *run, int index)
         return;
     }
     o->lost = RG_LOST_PRICE;
-    o->by = rg_candidate_goal(&run->space, c, o->replicas) / rg_plan_goal_of_winner(run) - 1;
+    o->by = o->cost / run->outcomes[run->winner].cost - 1;
+    if (plan->offline) {
+        o->tie = o->state == RG_PLAN_FOUND && o->by < 1e-9;
+        return;
+    }
     if (fabs(o->by) < 1e-9) { /* equal cost, less room */
         o->by = o->simulated ? o->at.excess / run->outcomes[run->winner].at.excess - 1 : 0;
         if (o->simulated)
@@ -90,10 +94,13 @@ rg_status rg_plan_put_in_order(rg_arena *arena, rg_plan_run *run, rg_err *err)
     place *places = RG_NEW(arena, place, count, err);
     if (!places)
         return RG_ERR_LIMIT;
+    for (int i = 0; i < count && !run->plan->offline; i++)
+        run->outcomes[i].cost =
+            rg_candidate_goal(&run->space, &run->space.candidates[i], run->outcomes[i].replicas);
     for (int i = 0; i < count; i++) {
         const rg_outcome *o = &run->outcomes[i];
         const rg_candidate *c = &run->space.candidates[i];
-        places[i] = (place){ranks[o->state], i, rg_candidate_goal(&run->space, c, o->replicas)};
+        places[i] = (place){ranks[o->state], i, o->cost};
         if (o->state == RG_PLAN_FAILED)
             places[i].value = o->simulated ? o->at.excess : 1e300;
         else if (o->state == RG_PLAN_UNFIT)

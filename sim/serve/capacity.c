@@ -83,7 +83,8 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
         q->max_sequences < q->max_batched_tokens ? q->max_sequences : q->max_batched_tokens;
     const double hidden = 2 * (double)q->max_batched_tokens * (double)q->model->hidden *
                           rg_dtype_bits(q->formats->act) / 8;
-    const double sampling = (double)rows * (double)q->model->vocab * bytes_per_logit + hidden;
+    const double logit = q->bytes_per_logit > 0 ? q->bytes_per_logit : bytes_per_logit;
+    const double sampling = (double)rows * (double)q->model->vocab * logit + hidden;
     const double pass =
         rg_shard_activation_bytes(q->model, q->formats, q->shard, q->max_batched_tokens, 0).v;
     c.activation_bytes = q->shard->head ? greater(sampling, pass) : pass;

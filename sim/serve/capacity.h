@@ -19,6 +19,7 @@ typedef struct rg_capacity_query {
     const rg_shard *shard; /* of the fullest rank */
     double utilisation;    /* share of device memory that the engine may take */
     rg_memory_share share_of;
+    double bytes_per_logit; /* at the peak of sampling; 0: 30, vLLM's (see below) */
     int64_t max_batched_tokens, max_sequences, block_tokens;
     double device_bytes; /* what the runtime reports as total; 0: from the hardware file */
     int64_t ranks;       /* that talk to one another */
@@ -49,7 +50,8 @@ typedef struct rg_capacity {
  * Recurrent state of the sequences (S of each) is taken off too.
  *
  * A is the greater of the widest layer of the pass and of sampling max_sequences rows: logits in 16
- * and 32 bit, their sort with 64-bit indices and its workspace, 30 B an entry of the vocabulary.
+ * and 32 bit, in vLLM with their sort, 64-bit indices and its workspace, 30 B an entry of the
+ * vocabulary.
  * D, G and C are assumed; their constants are in capacity.c with what they were read from. */
 rg_capacity rg_capacity_of(const rg_capacity_query *query);
 

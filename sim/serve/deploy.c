@@ -5,12 +5,21 @@
 
 #include "net/coll.h"
 
+bool rg_rules_follow_engine(rg_policy_kind policy)
+{
+    return policy == RG_POLICY_VLLM1 || policy == RG_POLICY_SGLANG ||
+           policy == RG_POLICY_TRT_NO_EVICT || policy == RG_POLICY_TRT_MAX_UTILISATION ||
+           policy == RG_POLICY_TRT_STATIC;
+}
+
 void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel, rg_engine_rules *rules)
 {
     const double large = 70.0 * (1 << 30);
-    if (rules->policy != RG_POLICY_VLLM1)
+    if (!rg_rules_follow_engine(rules->policy))
         return;
-    if (rg_accel_memory_bytes(accel) >= large && strncmp(accel->name, "a100", 4) != 0) {
+    if (rules->policy != RG_POLICY_VLLM1) {
+        rules->max_sequences = engine->max_sequences;
+    } else if (rg_accel_memory_bytes(accel) >= large && strncmp(accel->name, "a100", 4) != 0) {
         rules->max_sequences = engine->max_sequences;
         rules->max_batched_tokens = engine->max_batched_tokens;
     }
@@ -44,6 +53,7 @@ rg_status rg_replica_memory(const rg_replica_query *q, rg_engine_rules *rules, r
                                      .shard = &shard,
                                      .utilisation = q->utilisation,
                                      .share_of = q->share_of,
+                                     .bytes_per_logit = q->bytes_per_logit,
                                      .max_batched_tokens = rules->max_batched_tokens,
                                      .max_sequences = rules->max_sequences,
                                      .block_tokens = rules->block_tokens,

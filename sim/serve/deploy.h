@@ -11,8 +11,11 @@
 #include "serve/serve.h"
 #include "step/step.h"
 
+/** Whether a scheduler takes limits from the file of its engine; research schedulers do not. */
+bool rg_rules_follow_engine(rg_policy_kind policy);
 /** Limits that the engine sets by itself for a device: vLLM's server takes larger steps on GPUs
- * with 70 GiB or more, other than A100 (vllm/engine/arg_utils.py). */
+ * with 70 GiB or more, other than A100 (vllm/engine/arg_utils.py); others take as many sequences on
+ * any. */
 void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel, rg_engine_rules *rules);
 
 /** What a replica's memory depends on; cluster NULL: kv_bytes_per_token only. */
@@ -23,7 +26,8 @@ typedef struct rg_replica_query {
     const rg_parallel *parallel;
     double utilisation; /* of device memory */
     rg_memory_share share_of;
-    double device_bytes; /* as the runtime reports it; 0: by the hardware file */
+    double bytes_per_logit; /* of sampling, as rg_capacity_query */
+    double device_bytes;    /* as the runtime reports it; 0: by the hardware file */
 } rg_replica_query;
 
 /** KV blocks of a replica, and rules->kv_bytes_per_token. With data-parallel attention each rank

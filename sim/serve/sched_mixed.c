@@ -82,6 +82,7 @@ static void admit(rg_replica *r, rg_batch *batch, const mixed *how, int64_t spar
         const int64_t length = (int64_t)live->n + live->gs;
         const int64_t most = rg_replica_blocks(r, all_tokens(live));
         if (how->whole && !how->no_budget && length > rules->max_batched_tokens) {
+            r->result->over_step++;
             rg_replica_refuse(r, rg_queue_pop(&r->waiting));
             continue;
         }

@@ -23,6 +23,7 @@ static bool admit_prompts(rg_replica *r, rg_batch *batch, bool padded)
         const int64_t blocks = rg_replica_blocks(r, length);
         if (length > longest_allowed ||
             (!r->pool.unlimited && blocks > r->pool.total - 1 - watermark)) {
+            r->result->over_step += length > longest_allowed;
             rg_replica_refuse(r, rg_queue_pop(&r->waiting));
             continue;
         }

@@ -164,7 +164,9 @@ typedef struct rg_observer {
 } rg_observer;
 
 typedef struct rg_serve_result {
-    int64_t requests, finished, refused; /* refused: can never fit the KV memory */
+    int64_t requests, finished;
+    int64_t refused;   /* can never fit the KV memory, or a step */
+    int64_t over_step; /* of these, prompts that no step takes whole, and that are not cut */
     int64_t output_tokens, prompt_tokens;
     rg_sample ttft, queue, prefill, first_step, tpot_excl_first, tpot_incl_first, gap, e2e;
     int64_t good;      /* met every goal */

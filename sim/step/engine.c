@@ -13,7 +13,7 @@
 typedef struct engine_figures {
     rg_figure step_overhead, per_sequence, overlap, memory_utilisation, reserve, max_batched_tokens,
         max_sequences, block_tokens, device_gap, launch, graph_kernel, quantise, attention_skew,
-        rank_wait;
+        rank_wait, bytes_per_logit;
 } engine_figures;
 
 static const rg_figure_key keys[] = {
@@ -28,6 +28,8 @@ static const rg_figure_key keys[] = {
     {"quantise", RG_DIM_SECONDS, offsetof(engine_figures, quantise), RG_FIGURE_OPTIONAL},
     {"rank_wait", RG_DIM_SECONDS, offsetof(engine_figures, rank_wait), RG_FIGURE_OPTIONAL},
     {"attention_skew", RG_DIM_NONE, offsetof(engine_figures, attention_skew), RG_FIGURE_OPTIONAL},
+    {"bytes_per_logit", RG_DIM_BYTES, offsetof(engine_figures, bytes_per_logit),
+     RG_FIGURE_OPTIONAL},
     {"graph_kernel", RG_DIM_SECONDS, offsetof(engine_figures, graph_kernel),
      RG_FIGURE_REQUIRED | RG_FIGURE_ZERO},
     {"overlap", RG_DIM_NONE, offsetof(engine_figures, overlap),
@@ -130,6 +132,7 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     out->quantises = true;
     out->rank_wait_s = f.rank_wait.value;
     out->attention_skew_ratio = f.attention_skew.value;
+    out->bytes_per_logit = f.bytes_per_logit.value;
     out->overlap_ratio = f.overlap.value;
     out->memory_utilisation = f.memory_utilisation.value;
     out->reserve_bytes = f.reserve.value;

@@ -52,6 +52,7 @@ typedef struct rg_engine {
     bool cuda_graphs;                /* decode steps are replayed; else every kernel is launched */
     double memory_utilisation;       /* share of device memory that the engine may take */
     rg_memory_share memory_share_of; /* of which memory it is the share */
+    double bytes_per_logit;          /* at the peak of sampling; 0: as vLLM's profile */
     double reserve_bytes;            /* context, graphs, fragmentation */
     int64_t max_batched_tokens, max_sequences, block_tokens;
     const char *title, *path, *note;

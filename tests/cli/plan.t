@@ -82,3 +82,16 @@ at least 20
 # One device in the singular.
 $ ridge plan llama-3.1-405b --gpu gh200 2>&1 | grep -o "does not fit on .*, 1 [a-z]* of" | head -1
 does not fit on 'gh200-node', 1 device of
+
+# Offline: the best split on each device, ranked by tokens a second and device; what says nothing is refused.
+$ ridge plan llama-3.1-8b --offline --hw l4,h100-sxm --scheduler trtllm --isl 500 --osl 100 --tp 1 --pp 1 --limit 200 --goal devices -q | head -1
+1 x h100-sxm: 1 replica of tp1, weights bf16, KV bf16: [...] output tokens/s, [...] a device.
+$ ridge plan llama-3.1-8b --offline --hw l4 --rate 3/s
+ridge: offline, all requests are there at once: 'rate' says nothing then; a limit on tpot would do
+[2]
+$ ridge plan llama-3.1-8b --offline --hw h100-sxm --scheduler trtllm --isl 20000 --limit 20 --tp 1 --pp 1 -q >/dev/null
+ridge: nothing keeps the limits; prompts are longer than a step of 8192 tokens, and 'trtllm' does not cut them; --max-tokens would do
+[1]
+$ ridge plan llama-3.1-8b --hw h100-sxm --rate 3/s --prefill-tp 2
+ridge: option --prefill-tp '2' is not read without split pools; add --pools disaggregated
+[2]
