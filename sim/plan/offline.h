@@ -12,7 +12,7 @@
 
 typedef struct rg_offline {
     double output_tokens_per_s, total_tokens_per_s, requests_per_s; /* of the replica */
-    double devices;
+    double devices;                                                 /* number */
     double goal_per_token; /* dollars, device seconds or joules per output token: made least */
     double bound_ratio; /* time that roofline and memory prove to be needed, over the time taken */
 } rg_offline;

@@ -8,9 +8,9 @@
  *
  * Among more than RG_PLAN_FEW combinations a candidate that averages make out to be dearer than the
  * best is first tried with the most replicas that could still win, and given up when they fail.
- * That takes for granted that fewer replicas do not keep limits that more of them break, which holds
- * but for chance in a percentile; the report says so. Of 300 random grids (test_search.c, with
- * RIDGE_RANDOM_GRIDS=300) all had the winner and the count that exhaustive search finds.
+ * That takes for granted that fewer replicas do not keep limits that more of them break, which
+ * holds but for chance in a percentile; the report says so. Of 300 random grids (test_search.c,
+ * with RIDGE_RANDOM_GRIDS=300) all had the winner and the count that exhaustive search finds.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_PLAN_SEARCH_H
