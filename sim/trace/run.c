@@ -151,8 +151,11 @@ rg_status rg_reader_refuse(rg_reader *r, rg_run_entry *entry, const char *what, 
     entry->refused = true;
     if (++r->refusals > RG_RUN_REFUSALS_NAMED)
         return RG_OK;
-    return rg_reader_note(r, err, "%.200s:%d: %.80s%s%.80s: %s", r->path, pos.line, entry->kernel,
-                          entry->problem[0] ? " " : "", entry->problem, why);
+    char column[16] = "";
+    if (pos.column > 1) /* of lines that are no table of fixed places only the line is known */
+        snprintf(column, sizeof column, ":%d", pos.column);
+    return rg_reader_note(r, err, "%.200s:%d%s: %.80s%s%.80s: %s", r->path, pos.line, column,
+                          entry->kernel, entry->problem[0] ? " " : "", entry->problem, why);
 }
 
 rg_status rg_reader_note(rg_reader *r, rg_err *err, const char *format, ...)

@@ -55,6 +55,7 @@ typedef struct rg_run {
     const char *date, *command, *commit; /* as recorded, "" when not */
     const char *ecc;                     /* "on", "off", "" */
     const char *clocks;  /* "locked", "unlocked", "base" (ncu), "" when not recorded */
+    int host_ranks;      /* collectives: ranks on the host of the first one; 0 when not told */
     const char *skipped; /* the run says that it was skipped (no device): its reason; else NULL */
     rg_run_entry *entries;
     int count, capacity;

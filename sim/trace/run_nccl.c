@@ -31,7 +31,10 @@ typedef struct rg_nccl {
     bool counts_wrong;  /* "#wrong", not the older "error" */
     double iterations;
     int ranks, gpus, threads;
-    double factor; /* busbw / algbw of the row with most bytes */
+    double factor;    /* busbw / algbw of the row with most bytes */
+    const char *host; /* of the first rank */
+    const char *row;  /* the row being read, and the columns before it in its line */
+    int indent;
     const char *redop;
 } rg_nccl;
 
@@ -134,6 +137,13 @@ static rg_status rg_nccl_entry(rg_nccl *s, const char *problem, const char *type
     return RG_OK;
 }
 
+/* The place of a token of the row being read. */
+static rg_pos rg_nccl_at(const rg_nccl *s, const char *token, rg_pos pos)
+{
+    pos.column = s->indent + (int)(token - s->row) + 1;
+    return pos;
+}
+
 static rg_status rg_nccl_half(rg_nccl *s, const char *problem, const char *type, char **token,
                               bool in_place, rg_pos pos, rg_err *err)
 {
@@ -143,7 +153,8 @@ static rg_status rg_nccl_half(rg_nccl *s, const char *problem, const char *type,
     RG_TRY(rg_nccl_entry(s, problem, type, in_place, pos, &e, err));
     for (int i = 0; i < s->half; i++)
         if (!rg_nccl_valid(token[i], i == 0))
-            return rg_reader_refuse(r, e, i < 4 ? columns[i] : "column", token[i], pos, err);
+            return rg_reader_refuse(r, e, i < 4 ? columns[i] : "column", token[i],
+                                    rg_nccl_at(s, token[i], pos), err);
     double us, wrong;
     rg_text_to_real(token[0], &us);
     if (s->counts_wrong && rg_text_to_real(token[3], &wrong) && wrong > 0) {
@@ -215,9 +226,11 @@ static rg_status rg_nccl_row(rg_nccl *s, char **token, int n, rg_pos pos, rg_err
     if (problem == NULL)
         return RG_ERR_LIMIT;
     if (!size)
-        return rg_nccl_refuse(s, problem, token[2], "size", token[0], pos, err);
+        return rg_nccl_refuse(s, problem, token[2], "size", token[0], rg_nccl_at(s, token[0], pos),
+                              err);
     if (!rg_text_to_int(token[1], &elements) || elements < 0)
-        return rg_nccl_refuse(s, problem, token[2], "count", token[1], pos, err);
+        return rg_nccl_refuse(s, problem, token[2], "count", token[1], rg_nccl_at(s, token[1], pos),
+                              err);
     const int prefix = rg_nccl_prefix(s, n);
     if (prefix == 0) {
         char columns[32];
@@ -245,25 +258,42 @@ static int rg_nccl_row_tokens(char *line, char **token)
                : n;
 }
 
-static rg_status rg_nccl_comment(rg_nccl *s, const char *line, rg_err *err)
+/* "# Rank 3 Group 0 Pid 7 on HOST device 3 [0x5d] NVIDIA H200". */
+static rg_status rg_nccl_rank(rg_nccl *s, const char *line, int rank, rg_err *err)
 {
     rg_run *run = s->r->run;
+    if (rank >= 0 && rank < (1 << 20) && rank + 1 > s->ranks)
+        s->ranks = rank + 1;
+    const char *on = strstr(line, " on "), *device = strstr(line, " device ");
+    if (on != NULL && device != NULL && on < device) {
+        on += strspn(on + 4, " ") + 4;
+        const size_t length = strcspn(on, " ");
+        if (s->host == NULL && (s->host = rg_arena_copy(s->r->arena, on, length, err)) == NULL)
+            return RG_ERR_LIMIT;
+        run->host_ranks += strlen(s->host) == length && memcmp(s->host, on, length) == 0;
+    }
+    if (run->device[0] != '\0')
+        return RG_OK;
+    const char *name = strrchr(line, ']') + 1;
+    while (isspace((unsigned char)*name))
+        name++;
+    run->device = rg_arena_strdup(s->r->arena, name, err);
+    return run->device == NULL ? RG_ERR_LIMIT : RG_OK;
+}
+
+static rg_status rg_nccl_comment(rg_nccl *s, const char *line, rg_err *err)
+{
     int a, b, rank;
     const char *p = line;
     while (*p == '#' || isspace((unsigned char)*p))
         p++;
-    if (sscanf(p, "Rank %d", &rank) == 1 && strchr(p, ']') != NULL) {
-        if (rank >= 0 && rank < (1 << 20) && rank + 1 > s->ranks)
-            s->ranks = rank + 1;
-        if (run->device[0] == '\0') {
-            const char *name = strrchr(p, ']') + 1;
-            while (isspace((unsigned char)*name))
-                name++;
-            run->device = rg_arena_strdup(s->r->arena, name, err);
-            if (run->device == NULL)
-                return RG_ERR_LIMIT;
-        }
-    } else if (sscanf(p, "nThread %d nGpus %d", &a, &b) == 2) {
+    if (sscanf(p, "Rank %d", &rank) == 1 && strchr(p, ']') != NULL)
+        return rg_nccl_rank(s, p, rank, err);
+    if (strncmp(p, "Using devices", 13) == 0) { /* the ranks of another test follow */
+        s->ranks = s->r->run->host_ranks = 0;
+        s->host = NULL;
+    } else if (sscanf(p, "nThread %d nGpus %d", &a, &b) == 2 ||
+               sscanf(p, "nThread: %d nGpus: %d", &a, &b) == 2) {
         s->threads = a;
         s->gpus = b;
         const char *iters = strstr(p, " iters: "); /* the first one is the warm-up */
@@ -271,8 +301,6 @@ static rg_status rg_nccl_comment(rg_nccl *s, const char *line, rg_err *err)
             iters = strstr(iters + 8, " iters: ");
         if (iters != NULL && sscanf(iters, " iters: %d", &a) == 1 && a > 0)
             s->iterations = a;
-    } else if (strstr(p, "Collective test starting:") != NULL) {
-        s->kernel = rg_nccl_program(s->r, p, err);
     } else if (strncmp(p, "NCCL version", 12) == 0 || strncmp(p, "nccl-tests version", 18) == 0) {
         return rg_reader_note(s->r, err, "%s", p);
     } else if (strstr(p, "nRanks") == NULL && rg_text_has(p, "NVLS") && rg_text_has(p, "NCCL")) {
@@ -317,8 +345,10 @@ rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err)
         for (size_t n = length; n > 0 && isspace((unsigned char)line[n - 1]); n--)
             line[n - 1] = '\0';
         char *body = (char *)rg_nccl_unlabel(line);
-        if (s.kernel == NULL && strstr(body, "_perf") != NULL)
-            s.kernel = rg_nccl_program(r, body, err);
+        if (strstr(body, "_perf") != NULL) { /* a command line; one log may hold several tests */
+            const char *program = rg_nccl_program(r, body, err);
+            s.kernel = program != NULL ? program : s.kernel;
+        }
         if (strstr(body, "algbw") != NULL) {
             char *token[RG_NCCL_TOKENS];
             while (*body == '#' || isspace((unsigned char)*body))
@@ -335,7 +365,10 @@ rg_status rg_run_read_nccl_log(rg_reader *r, rg_err *err)
             }
             if (s.ranks <= 1 && s.gpus * s.threads > 1)
                 s.ranks = s.gpus * s.threads;
-            RG_TRY(rg_nccl_row(&s, token, n, (rg_pos){r->path, number, 1}, err));
+            s.row = copy;
+            s.indent = (int)(body - line);
+            RG_TRY(rg_nccl_row(&s, token, n, rg_nccl_at(&s, token[0], (rg_pos){r->path, number, 1}),
+                               err));
         }
     }
     RG_TRY(rg_nccl_name(&s, err));
@@ -350,6 +383,8 @@ static void rg_nccl_json_ranks(rg_run *run, rg_node *config, int *ranks)
     const double gpus = rg_json_number(config, "ngpus"),
                  threads = rg_json_number(config, "nthreads");
     const double own = isnan(gpus * threads) ? 1 : gpus * threads;
+    const char *host = NULL;
+    int listed_on_host = 0;
     rg_node *devices = rg_json_child(config, "devices", RG_NODE_LIST);
     double most = -1;
     for (rg_node *n = devices == NULL ? NULL : devices->first; n != NULL; n = n->next) {
@@ -358,12 +393,18 @@ static void rg_nccl_json_ranks(rg_run *run, rg_node *config, int *ranks)
         const double rank = rg_json_number(n, "rank");
         if (rank > most)
             most = rank;
+        const char *name = rg_json_text(n, "hostname");
+        host = host == NULL ? name : host;
+        listed_on_host += name[0] != '\0' && strcmp(name, host) == 0;
         if (run->device[0] == '\0')
             run->device = rg_json_text(n, "device_info");
     }
     /* The writer lists the first rank of each process, or every rank where processes own one. */
     const double listed = devices == NULL ? 0 : (double)devices->count;
-    double total = most + 1 == listed && listed > 1 ? listed : most + own;
+    const bool all = most + 1 == listed && listed > 1;
+    double total = all ? listed : most + own;
+    const double hosted = listed_on_host * (all ? 1 : own);
+    run->host_ranks = hosted < 1e6 ? (int)hosted : 0;
     if (!(total >= 1 && total < 1e6))
         total = own >= 1 && own < 1e6 ? own : 1;
     *ranks = (int)total;

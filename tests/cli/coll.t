@@ -83,3 +83,25 @@ ridge: ROOT/NEWS.md:1: no workload: neither a Chakra trace (.et) nor [...]
 $ ridge coll --hw hgx-h200 --op all_gather --workload $ROOT/tests/fuzz/corpus/workload/small.et
 ridge: --workload says what is communicated: leave out --op
 [2]
+
+# Logs as nccl-tests and rccl-tests have written them over the years: colons in the header of old
+# releases, several tests in one file, rows of which one is spoilt, no command line and no ranks.
+$ printf '# nThread: 1 nGpus: 2 minBytes: 1048576 maxBytes: 1048576 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n     1048576        262144   float     sum    51.24   20.46   20.46  1e-07    50.61   20.72   20.72  1e-07\n' >old.log; ridge coll --hw hgx-h100 --measured old.log -f csv | cut -d, -f1-3
+op,ranks,bytes
+all_reduce,2,1048576
+
+$ for t in all_gather reduce_scatter; do printf '$ ./build/%s_perf -b 1M\n# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20\n# Using devices\n#  Rank  0 Group  0 Pid 1 on a device  0 [0x1b] NVIDIA H100\n#  Rank  1 Group  0 Pid 2 on a device  1 [0x43] NVIDIA H100\n#  Rank  2 Group  0 Pid 3 on b device  0 [0x1b] NVIDIA H100\n#  Rank  3 Group  0 Pid 4 on b device  1 [0x43] NVIDIA H100\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n     1048576        262144     float    none      -1    61.24   17.12   12.84      0    60.61   17.30   12.97    N/A\n' $t; done >two.log; ridge coll --hw hgx-h100 --measured two.log | grep -E 'of 1.05 MB|on each'
+all_gather of 1.05 MB over 4 ranks: [...]
+reduce_scatter of 1.05 MB over 4 ranks: [...]
+  - two.log: 2 ranks on each of 2 nodes
+
+$ printf '#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n     1048576        262144     float    none      -1    61.24   17.12   12.84      0    60.61   17.30   12.97    N/A\n     2097152        524288     float    none      -1    6l.24   17.12   12.84      0    60.61   17.30   12.97    N/A\n' >bare.log; ridge coll --hw hgx-h100 --measured bare.log
+ridge: bare.log:2:6: nothing before this row says which operation ran ("all_reduce_perf ..."), nor do its rates over the ranks; give --op OP
+[2]
+$ ridge coll --hw hgx-h100 --op all_gather --measured bare.log
+ridge: bare.log:2:6: the log lists no ranks ("# Rank 0 ..."); give --ranks N
+[2]
+$ ridge coll --hw hgx-h100 --op all_gather --ranks 4 --measured bare.log | grep -E 'of 1.05|bare.log:3|left out'
+all_gather of 1.05 MB over 4 ranks: [...]
+  - bare.log:3:57: collective ranks=0 bytes=2097152 out-of-place: time '6l.24' is no measurement
+  - bare.log: 1 row without a time is left out

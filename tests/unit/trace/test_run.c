@@ -431,11 +431,11 @@ static void a_value_that_is_no_measurement_is_named_by_its_line(void **state)
         const char *file, *number, *kernel, *problem, *place;
     } all[] = {
         {"nccl/labelled.log", "28.22", "reduce_scatter",
-         "ranks=4 bytes=2097152 redop=sum out-of-place", "inline:16: "},
+         "ranks=4 bytes=2097152 redop=sum out-of-place", "inline:16:"},
         {"nccl/labelled.log", "55.73", "reduce_scatter",
-         "ranks=4 bytes=2097152 redop=sum out-of-place", "inline:16: "},
+         "ranks=4 bytes=2097152 redop=sum out-of-place", "inline:16:"},
         {"nccl/labelled.log", " 131072 ", "reduce_scatter",
-         "ranks=4 bytes=2097152 redop=sum in-place", "inline:16: "},
+         "ranks=4 bytes=2097152 redop=sum in-place", "inline:16:"},
         {"ncu/european_details.csv", "105,38", "gemm(float *, const float *, int)",
          "grid=(64,64,1) block=(256,1,1)", "inline:8: "},
         {"serving/genai_perf.csv", "\"2,500,000.00\"", "Time To First Token p99", "", "inline:2: "},
