@@ -46,11 +46,9 @@ static const rg_kernel_constant prefill[RG_PRE_COUNT] = {
                       "launch and end of the attention kernel"},
     [RG_PRE_PREPARE] = {"prepare_cycles", 12000, 500, 60000, 0.5, true,
                         "launches of RoPE, QKV preparation and cache write"},
-    [RG_PRE_PREPARE_PASSES] = {"prepare_passes_ratio", 1.5, 0.05, 20, 0.7, true,
-                               "times that Q, K and V are moved by them"},
-    [RG_PRE_PREPARE_PASSES8] = {"prepare_passes_8bit_ratio", 1.5, 0.05, 20, 0.7, true,
-                                "the same where the cache has 8-bit elements"},
-    [RG_PRE_TILE] = {"tile_cycles", 5000, 200, 40000, 0.7, true,
+    [RG_PRE_HEAD] = {"prepare_head_cycles", 80, 5, 1000, 0.7, true,
+                     "one query head of 128 elements of one token in them, in cycles of one SM"},
+    [RG_PRE_TILE] = {"tile_cycles", 2500, 200, 40000, 0.7, true,
                      "start and end of one tile of 128 query rows on an SM"},
     [RG_PRE_COMPUTE] = {"compute_ratio", 0.85, 0.3, 1.0, 0.2, false,
                         "share of the dense matrix peak in the two products"},
@@ -68,8 +66,12 @@ static const rg_kernel_constant prefill[RG_PRE_COUNT] = {
     [RG_PRE_WINDOW] = {"window_ratio", 2, 0.5, 6, 0.5, true,
                        "growth of a step where a window with 16-bit queries and an 8-bit cache "
                        "drops the library back to its older kernel"},
-    [RG_PRE_SHORT] = {"short_rows_ratio", 0.3, 0.01, 1, 0.7, true,
-                      "least share of a tile's work, when there are few query rows"},
+    [RG_PRE_SHORT] = {"short_rows_ratio", 0.65, 0.3, 1, 0.3, true,
+                      "work of a tile of which one of two warp groups has no rows"},
+    [RG_PRE_ALONE] = {"alone_ratio", 1.2, 1, 2, 0.3, true,
+                      "growth of a step of a tile that has its SM to itself, where two fit"},
+    [RG_PRE_WRITE] = {"write_warp_cycles", 100, 5, 1000, 0.7, true,
+                      "one warp of the kernel that writes keys and values into the cache"},
 };
 
 static const rg_kernel_constant decode[RG_DEC_COUNT] = {

@@ -75,12 +75,11 @@ enum {
 
 /* Fused attention over many query tokens. */
 enum {
-    RG_PRE_START,           /* start_cycles: launch of the attention kernel */
-    RG_PRE_PREPARE,         /* prepare_cycles: launches of RoPE, QKV preparation and cache write */
-    RG_PRE_PREPARE_PASSES,  /* prepare_passes_ratio: times Q, K and V are moved by them */
-    RG_PRE_PREPARE_PASSES8, /* prepare_passes_8bit_ratio: the same into an 8-bit cache */
-    RG_PRE_TILE,            /* tile_cycles: start and end of one tile of 128 query rows */
-    RG_PRE_COMPUTE,         /* compute_ratio: share of the matrix peak in the two products */
+    RG_PRE_START,    /* start_cycles: launch of the attention kernel */
+    RG_PRE_PREPARE,  /* prepare_cycles: launches of RoPE, QKV preparation and cache write */
+    RG_PRE_HEAD,     /* prepare_head_cycles: a query head of 128 of one token in them, on one SM */
+    RG_PRE_TILE,     /* tile_cycles: start and end of one tile of 128 query rows */
+    RG_PRE_COMPUTE,  /* compute_ratio: share of the matrix peak in the two products */
     RG_PRE_SOFTMAX,  /* softmax_ratio: time of the exponentials over 16 a cycle and SM, 16 bit */
     RG_PRE_SOFTMAX8, /* softmax_fp8_ratio: the same with products in 8 bit (P is converted) */
     RG_PRE_TAIL,     /* tail_ratio: part of the longest tile that ends alone */
@@ -88,7 +87,9 @@ enum {
     RG_PRE_FUSED,    /* fused_prepare_ratio: launches left for a 16-bit cache and head_dim 128 */
     RG_PRE_WINDOW,   /* window_ratio: a step's growth where a window drops the library back to its
                       * older kernel: 16-bit queries, 8-bit cache, warp-group machines */
-    RG_PRE_SHORT,    /* short_rows_ratio: least share of a tile's work, for few query rows */
+    RG_PRE_SHORT,    /* short_rows_ratio: work of a tile with rows for one of two warp groups */
+    RG_PRE_ALONE,    /* alone_ratio: a step's growth in a tile that has an SM for two to itself */
+    RG_PRE_WRITE,    /* write_warp_cycles: a warp of the kernel that writes the cache (vLLM) */
     RG_PRE_COUNT,
 };
 

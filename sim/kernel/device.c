@@ -42,6 +42,9 @@ static const lender_row any_lender = {"", "h200-sxm", "h200-sxm", true, true, fa
  * (RRZE-HPC/gpu-benches, gpu-l2-cache, A100 and H100 PCIe). */
 static const double l2_hit_bytes_per_cycle = 36.0;
 
+/* Shared memory: 32 banks of 4 B since Volta, where the hardware file says nothing. */
+static const double shared_bytes_per_cycle = 128.0;
+
 static const lender_row *lender_of(const char *arch)
 {
     for (size_t i = 0; i < sizeof lenders / sizeof lenders[0]; i++)
@@ -84,6 +87,10 @@ static rg_status take_figures(const rg_accel *accel, rg_kernel_device *device, r
     device->l2_rate = l2_hit_bytes_per_cycle * device->units * device->hz;
     if (device->l2_rate < device->memory_rate)
         device->l2_rate = device->memory_rate;
+    const rg_memory_level *l1 = rg_accel_level(accel, "l1");
+    device->shared_bytes_per_cycle = l1 && l1->per_unit && l1->bytes_per_clock.known
+                                         ? l1->bytes_per_clock.value
+                                         : shared_bytes_per_cycle;
     for (int type = 0; type < RG_DTYPE_COUNT; type++) {
         const rg_peak *peak = rg_accel_peak(accel, (rg_dtype)type);
         device->peak[type] = peak && peak->rate.known ? peak->rate.value : 0.0;

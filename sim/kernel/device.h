@@ -34,6 +34,7 @@ struct rg_kernel_device {
     bool cta_pairs;                       /* two SMs share a tile: each loads half of its columns */
     bool exp_hidden;                      /* exponentials run beside products, not between them */
     double exp_per_cycle;                 /* exponentials of one SM */
+    double shared_bytes_per_cycle;        /* that one SM reads from its shared memory */
     bool async_decode;  /* decode kernels of 16-bit caches load asynchronously too */
     bool flash;         /* decode attention by split-KV flash attention, not XQA */
     bool vector_decode; /* the library falls back to a kernel without matrix units */
@@ -72,6 +73,8 @@ rg_kernel_group rg_kernel_moe_group(const rg_op_moe *shape);
 /** Constants group of an operator (which kernel of the library runs it). */
 rg_kernel_group rg_kernel_group_of(const rg_op *op);
 
+/** Bytes of one element of a cache, with its share of scales. */
+double rg_kernel_kv_bytes(const rg_op_attention *a);
 /** (a^p + b^p)^(1/p) for a, b >= 0: p = 1 adds, large p takes the larger. */
 double rg_kernel_join(double a, double b, double p);
 /** Share of repeated reads that hit: 1 / (1 + (footprint / room)^4), so half at footprint = room.

@@ -25,7 +25,7 @@ const char *rg_bound_name(rg_bound bound);
 typedef enum rg_attention_library {
     RG_ATTENTION_AUTO,   /* the one that the device's constants were fitted on */
     RG_ATTENTION_TRTLLM, /* XQA and a vector kernel for decode; RoPE and cache write are in it */
-    RG_ATTENTION_FLASH,  /* flash attention; RoPE and cache write are other operators */
+    RG_ATTENTION_FLASH,  /* flash attention with its cache write; RoPE is another operator */
 } rg_attention_library;
 
 typedef struct rg_kernel_options {

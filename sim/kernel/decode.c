@@ -1,19 +1,6 @@
-/* kernel/attention.c: time of fused attention, over many query tokens and over few.
+/* kernel/decode.c: time of attention of few query tokens against a cache.
  *
- * Prefill. Query rows are cut into tiles of 128; a tile walks over the key tiles that it may see,
- * in steps of 128 keys of (cycles)
- *
- *   step = 4 128 128 d N f / (eta_c F) + 128 128 / 16 softmax
- *
- * because an SM does 16 exponentials a cycle (CUDA C++ Programming Guide, table "Throughput of
- * Native Arithmetic Instructions") and kernels hide little of them behind the products (J. Shah et
- * al., "FlashAttention-3", 2024, section 3.1); where they run beside the products, the two are
- * joined with p = 3 instead. With P key tiles over all query tiles of a sequence:
- *
- *   t_sm = max((B H (P step + Q tile)) / N + tail longest, longest + tile) / f
- *   t    = (start + prepare) / f + passes (q + k + v) / W + t_sm + B_io / W
- *
- * Decode. A work unit is (request, KV head, split of the cache); a unit has a fixed cost, because
+ * A work unit is (request, KV head, split of the cache); a unit has a fixed cost, because
  * its loads wait for its page table and its query, and units of 64 tokens after that:
  *
  *   t = start / f + join(waves (unit + tiles tile) / f, bytes / W; p) + [split] merge / f
@@ -33,7 +20,6 @@
 #include "kernel/device.h"
 
 enum {
-    TILE = 128,         /* query rows, key tokens of a prefill step */
     DECODE_TILE = 64,   /* tokens of a decode step */
     LEAST_SPLIT = 128,  /* kMinHistoryTokensPerBlock */
     SPLIT_WAVES = 8,    /* kTargetWaveFactor */
@@ -41,12 +27,7 @@ enum {
     WIDEST_GROUP = 32,
 };
 
-static double bytes_of(rg_dtype type)
-{
-    return rg_dtype_bits(type) / 8.0;
-}
-
-static double kv_element_bytes(const rg_op_attention *a)
+double rg_kernel_kv_bytes(const rg_op_attention *a)
 {
     return rg_format_bytes(&a->kv, 4096.0).v / 4096.0;
 }
@@ -62,103 +43,6 @@ static const double most_sm_share = 2.2;
  * one unsplit head, 1K to 128K tokens). */
 static const double lone_unit_share = 1.2;
 
-/* Columns that the products of a head run over: kernels exist for 32, 64, 128 and 256 (fused
- * attention of TensorRT-LLM), in steps of 32 for flash attention; latent attention has a kernel of
- * its own. */
-static double padded(const rg_kernel_device *device, const rg_op_attention *a, double dim)
-{
-    if (a->latent > 0)
-        return dim;
-    if (device->flash)
-        return 32.0 * rg_kernel_up(dim / 32.0);
-    double columns = 32.0;
-    while (columns < dim)
-        columns *= 2.0;
-    return columns;
-}
-
-/* Key tiles over all query tiles of one sequence, and of the tile that sees most. */
-static void key_tiles(const rg_op_attention *a, double *sum, double *longest)
-{
-    const double tiles = rg_kernel_up((double)a->q_tokens / TILE);
-    const double past = a->kv_tokens / TILE;
-    const double all = rg_kernel_up(((double)a->q_tokens + a->kv_tokens) / TILE);
-    if (!a->causal) {
-        *sum = tiles * all;
-        *longest = all;
-        return;
-    }
-    const double most = a->window > 0 ? rg_kernel_up((double)a->window / TILE) + 1.0 +
-                                            rg_kernel_up((double)a->sinks / TILE)
-                                      : all;
-    if (most >= all) {
-        *sum = tiles * past + tiles * (tiles + 1.0) / 2.0;
-        *longest = all;
-        return;
-    }
-    /* Tile i (from 1) sees past + i, at most `most`. */
-    const double rising = fmin(tiles, fmax(0.0, rg_kernel_down(most - past)));
-    *sum = rising * past + rising * (rising + 1.0) / 2.0 + (tiles - rising) * most;
-    *longest = most;
-}
-
-rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_kernel_parts *out,
-                            rg_err *err)
-{
-    const rg_op_attention *a = &op->u.attention;
-    if (device->flash && a->q_tokens == 1 && !a->no_cache)
-        return rg_kernel_decode(device, op, out, err); /* its varlen kernel is the same one */
-    const double *c = device->c[rg_kernel_group_of(op)];
-    /* A cache in 8 bit makes the kernel multiply in 8 bit where the device can. */
-    const bool narrow_cache = a->kv.element_bits <= 8.0 && !a->no_cache;
-    const bool narrow = rg_dtype_bits(a->math) <= 8.0 ||
-                        (narrow_cache && device->peak[RG_FP8] > 0.0 && !device->flash);
-    double peak;
-    RG_TRY(rg_kernel_peak(device, narrow ? RG_FP8 : a->math, &peak, err));
-    const double batch = (double)a->batch, q = (double)a->q_tokens, heads = (double)a->heads;
-    const double kv_heads = a->kv_heads > 0 ? (double)a->kv_heads : heads;
-    const double value_dim = (double)(a->v_head_dim > 0 ? a->v_head_dim : a->head_dim);
-    const double width = (double)a->head_dim + value_dim, units = device->units, f = device->hz;
-    double pairs, longest;
-    key_tiles(a, &pairs, &longest);
-    const double tiles = rg_kernel_up(q / TILE);
-    const double filled = fmax(fmin(q / TILE, 1.0), c[RG_PRE_SHORT]);
-    const double exponentials =
-        (double)TILE * TILE / device->exp_per_cycle * c[narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
-    const double columns = padded(device, a, (double)a->head_dim) + padded(device, a, value_dim);
-    const double products = 2.0 * TILE * TILE * columns * units * f / (c[RG_PRE_COMPUTE] * peak);
-    const bool older = a->window > 0 && q + a->kv_tokens > (double)a->window && narrow_cache &&
-                       rg_dtype_bits(a->math) > 8.0 && device->fine_tiles && !device->cta_pairs;
-    const double walked =
-        device->exp_hidden ? rg_kernel_join(products, exponentials, 3.0) : products + exponentials;
-    const double step = filled * walked * (older ? c[RG_PRE_WINDOW] : 1.0);
-    const double shared = batch * heads * (pairs * step + tiles * c[RG_PRE_TILE]) / units +
-                          (batch * heads * tiles > units ? c[RG_PRE_TAIL] * longest * step : 0.0);
-    const double sm = fmax(shared, longest * step + c[RG_PRE_TILE]) / f;
-    const double e = fmax(2.0, bytes_of(a->math));
-    const double q_read = narrow && rg_dtype_bits(a->math) <= 8.0 ? 1.0 : e;
-    const double io = batch * (q * heads * ((double)a->head_dim * q_read + value_dim * 2.0) +
-                               (q + a->kv_tokens) * kv_heads * width * kv_element_bytes(a));
-    const double memory = c[RG_PRE_IO] * io / device->memory_rate;
-    const bool core = device->options.core_attention || device->flash || a->no_cache;
-    const double prepared = batch * q * (heads + 2.0 * kv_heads) * (double)a->head_dim * 4.0;
-    const double passes =
-        core ? 0.0 : c[narrow_cache ? RG_PRE_PREPARE_PASSES8 : RG_PRE_PREPARE_PASSES];
-    const bool fused = !narrow_cache && a->head_dim == 128 && a->latent == 0;
-    const double launches = core ? 0.0 : c[RG_PRE_PREPARE] * (fused ? c[RG_PRE_FUSED] : 1.0);
-    out->fixed = (c[RG_PRE_START] + launches) / f;
-    out->compute = sm;
-    out->memory = memory + passes * prepared / device->memory_rate;
-    out->total = out->fixed + sm + out->memory;
-    if (!a->fused) {
-        const double scores = (op->input_bytes.v + op->output_bytes.v) / device->memory_rate;
-        out->memory += c[RG_PRE_IO] * scores;
-        out->total += c[RG_PRE_IO] * scores;
-    }
-    out->choice = narrow ? "fused, 8-bit products" : "fused";
-    return RG_OK;
-}
-
 /* What decode attention has to do, the same for each kernel. */
 typedef struct decode_work {
     double batch, span, length, heads, kv_heads, rows, dim, kv_bytes;
@@ -171,7 +55,7 @@ static decode_work work_of(const rg_kernel_device *device, const double *c, cons
     decode_work w = {.batch = (double)a->batch, .heads = (double)a->heads};
     w.kv_heads = a->kv_heads > 0 ? (double)a->kv_heads : w.heads;
     w.dim = (double)a->head_dim;
-    w.kv_bytes = kv_element_bytes(a);
+    w.kv_bytes = rg_kernel_kv_bytes(a);
     w.span =
         rg_attention_span((double)a->q_tokens, a->kv_tokens, (double)a->window, (double)a->sinks);
     w.length = a->kv_tokens + (double)a->q_tokens; /* splits are cut from all of it */
