@@ -455,7 +455,7 @@ static void a_value_that_is_no_measurement_is_named_by_its_line(void **state)
     /* A size that is none keeps its row, under what stands there. */
     const rg_run *run = parse(with("nccl/labelled.log", "2097152", "nan"), NULL);
     assert_true(entry(run, "reduce_scatter", "ranks=4 bytes=nan redop=sum in-place")->refused);
-    assert_true(has_note(run, "inline:16: "));
+    assert_true(has_note(run, "inline:16:"));
 }
 
 static void json_of_no_known_kind_lists_the_kinds(void **state)
