@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "serve/kv_tree.h"
+
 enum { MAX_BLOCKS = 1 << 30, FIRST_SIZE = 1 << 12 };
 
 int64_t rg_kv_resident_by_rule(const rg_kv_rule *rule, int64_t tokens)
@@ -28,26 +30,12 @@ static bool grow(rg_kv_pool *p, int32_t size)
         wanted *= 2;
     if (!p->unlimited && wanted > p->total)
         wanted = p->total;
-    int32_t *next = RG_NEW(p->arena, int32_t, wanted, &p->failed);
-    int32_t *previous = RG_NEW(p->arena, int32_t, wanted, &p->failed);
-    int32_t *references = RG_NEW(p->arena, int32_t, wanted, &p->failed);
-    int32_t *twin = RG_NEW(p->arena, int32_t, wanted, &p->failed);
-    uint64_t *name = RG_NEW(p->arena, uint64_t, wanted, &p->failed);
-    if (!next || !previous || !references || !twin || !name)
+    rg_kv_block *blocks = RG_NEW(p->arena, rg_kv_block, wanted, &p->failed);
+    if (!blocks)
         return false;
-    const size_t old = (size_t)p->size;
-    if (old) {
-        memcpy(next, p->next, old * sizeof *next);
-        memcpy(previous, p->previous, old * sizeof *previous);
-        memcpy(references, p->references, old * sizeof *references);
-        memcpy(twin, p->twin, old * sizeof *twin);
-        memcpy(name, p->name, old * sizeof *name);
-    }
-    p->next = next;
-    p->previous = previous;
-    p->references = references;
-    p->twin = twin;
-    p->name = name;
+    if (p->size)
+        memcpy(blocks, p->blocks, (size_t)p->size * sizeof *blocks);
+    p->blocks = blocks;
     p->size = (int32_t)wanted;
     return true;
 }
@@ -83,7 +71,6 @@ rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t 
     if (!grow(pool, pool->unlimited ? FIRST_SIZE : (int32_t)total))
         return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for %lld KV blocks",
                        (long long)total);
-    pool->next[0] = pool->previous[0] = 0;
     return RG_OK;
 }
 
@@ -104,6 +91,11 @@ static int size_class(int64_t count)
     while (((int64_t)1 << c) < count)
         c++;
     return c;
+}
+
+int32_t rg_kv_room(int64_t count)
+{
+    return (int32_t)1 << size_class(count);
 }
 
 void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, const rg_segment *segments,
@@ -160,19 +152,10 @@ void rg_kv_close(rg_kv_pool *pool, rg_kv_seq *seq)
 
 static void unlink_free(rg_kv_pool *p, int32_t b)
 {
-    p->next[p->previous[b]] = p->next[b];
-    p->previous[p->next[b]] = p->previous[b];
+    const rg_kv_block *block = &p->blocks[b];
+    p->blocks[block->previous].next = block->next;
+    p->blocks[block->next].previous = block->previous;
     p->free_count--;
-}
-
-static void append_free(rg_kv_pool *p, int32_t b)
-{
-    const int32_t last = p->previous[0];
-    p->next[last] = b;
-    p->previous[b] = last;
-    p->next[b] = 0;
-    p->previous[0] = b;
-    p->free_count++;
 }
 
 /* ---- names */
@@ -288,8 +271,8 @@ static void remember(rg_kv_pool *p, int32_t b, uint64_t name)
     if (!table_reserve(p))
         return;
     const int64_t at = table_find(p, name);
-    p->name[b] = name;
-    p->twin[b] = 0;
+    p->blocks[b].name = name;
+    p->blocks[b].twin = 0;
     if (!p->keys[at]) {
         p->keys[at] = name;
         p->firsts[at] = b;
@@ -297,132 +280,65 @@ static void remember(rg_kv_pool *p, int32_t b, uint64_t name)
         return;
     }
     int32_t last = p->firsts[at]; /* equal blocks are not merged; the oldest serves */
-    while (p->twin[last])
-        last = p->twin[last];
-    p->twin[last] = b;
+    while (p->blocks[last].twin)
+        last = p->blocks[last].twin;
+    p->blocks[last].twin = b;
 }
 
 static void forget(rg_kv_pool *p, int32_t b)
 {
-    const int64_t at = table_find(p, p->name[b]);
+    const int64_t at = table_find(p, p->blocks[b].name);
     if (p->firsts[at] == b) {
-        if (p->twin[b])
-            p->firsts[at] = p->twin[b];
+        if (p->blocks[b].twin)
+            p->firsts[at] = p->blocks[b].twin;
         else
             table_delete(p, at);
     } else {
         int32_t before = p->firsts[at];
-        while (p->twin[before] != b)
-            before = p->twin[before];
-        p->twin[before] = p->twin[b];
+        while (p->blocks[before].twin != b)
+            before = p->blocks[before].twin;
+        p->blocks[before].twin = p->blocks[b].twin;
     }
     if (p->on_evict)
-        p->on_evict(p->evict_context, p->name[b]);
-    p->name[b] = 0;
+        p->on_evict(p->evict_context, p->blocks[b].name);
+    p->blocks[b].name = 0;
     p->evicted++;
 }
 
-/* ---- with a tree: held blocks are counted, cached ones lie in the tree */
-
-static void tree_take(rg_kv_pool *p, rg_kv_seq *seq, int32_t blocks)
-{
-    const int32_t short_by = blocks - (p->free_count - rg_radix_evictable(p->tree));
-    if (short_by > 0 && p->unlimited) {
-        p->fresh += short_by;
-        p->free_count += short_by;
-    } else if (short_by > 0) {
-        p->evicted += rg_radix_evict(p->tree, short_by);
-    }
-    p->free_count -= blocks;
-    p->own += blocks;
-    seq->held += blocks;
-}
-
-/* What others computed meanwhile is used in place of the sequence's own blocks. */
-static void tree_register(rg_kv_pool *p, rg_kv_seq *seq, int64_t tokens)
-{
-    int32_t full = (int32_t)(tokens / p->block_tokens);
-    full = full < seq->held ? full : seq->held;
-    if (full <= seq->registered || !seq->text)
-        return;
-    rg_radix_node *node;
-    rg_radix_insert(p->tree, seq->text, (int64_t)full * p->block_tokens, &node);
-    p->own -= full - seq->registered;
-    p->free_count += full - seq->registered; /* vacant, or in the tree and not yet locked */
-    p->free_count -= rg_radix_lock(p->tree, node);
-    p->free_count += rg_radix_unlock(p->tree, seq->node);
-    seq->node = node;
-    seq->registered = full;
-    if (rg_radix_failed(p->tree) != RG_OK)
-        p->failed.status = rg_radix_failed(p->tree);
-}
-
-static void tree_shrink(rg_kv_pool *p, rg_kv_seq *seq, int32_t keep)
-{
-    const int32_t gone = seq->held - (keep > seq->registered ? keep : seq->registered);
-    p->own -= gone;
-    p->free_count += gone;
-    seq->held -= gone;
-    if (keep > 0)
-        return;
-    p->free_count += rg_radix_unlock(p->tree, seq->node);
-    seq->node = rg_radix_root(p->tree);
-    seq->held = seq->registered = 0;
-}
-
-static void name_evicted(void *context, const rg_segment *segments, int count, uint64_t tail_id,
-                         int32_t from, int32_t to)
-{
-    rg_kv_pool *p = context;
-    rg_kv_seq seq = {.room = (int32_t)1 << size_class(to),
-                     .segments = segments,
-                     .segment_count = count,
-                     .tail_id = tail_id};
-    rg_kv_name(p, &seq, to);
-    for (int32_t i = from; seq.names && i < to; i++)
-        p->on_evict(p->evict_context, seq.names[i]);
-    rg_kv_close(p, &seq);
-}
-
-void rg_kv_on_evict(rg_kv_pool *pool, void (*evicted)(void *context, uint64_t name), void *context)
-{
-    pool->on_evict = evicted;
-    pool->evict_context = context;
-    if (pool->tree)
-        rg_radix_on_evict(pool->tree, name_evicted, pool);
-}
-
 /* ---- sequences */
-
-static int32_t pop(rg_kv_pool *p)
-{
-    if (p->unlimited || p->fresh < p->total) {
-        /* Blocks never used stand before all that were given back. */
-        if (p->unlimited && !grow(p, p->fresh + 1))
-            return 0;
-        p->free_count -= !p->unlimited;
-        return p->fresh++;
-    }
-    const int32_t b = p->next[0];
-    assert(b != 0);
-    unlink_free(p, b);
-    if (p->name[b])
-        forget(p, b);
-    return b;
-}
 
 void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks)
 {
     assert(seq->held + blocks <= seq->room);
     if (pool->tree) {
-        tree_take(pool, seq, blocks);
+        rg_kv_tree_take(pool, seq, blocks);
         return;
     }
-    for (int32_t i = 0; i < blocks; i++) {
-        const int32_t b = pop(pool);
-        pool->references[b] = 1;
-        seq->blocks[seq->held++] = b;
+    int32_t *to = seq->blocks + seq->held, *const end = to + blocks;
+    seq->held += blocks;
+    /* Blocks never used stand before all that were given back. */
+    while (to < end && (pool->unlimited || pool->fresh < pool->total)) {
+        if (pool->unlimited && !grow(pool, pool->fresh + 1))
+            return;
+        pool->free_count -= !pool->unlimited;
+        pool->blocks[pool->fresh].references = 1;
+        *to++ = pool->fresh++;
     }
+    if (to == end)
+        return;
+    pool->free_count -= (int32_t)(end - to);
+    int32_t b = pool->blocks[0].next;
+    while (to < end) {
+        assert(b != 0);
+        rg_kv_block *block = &pool->blocks[b];
+        if (block->name)
+            forget(pool, b);
+        block->references = 1;
+        *to++ = b;
+        b = block->next;
+    }
+    pool->blocks[0].next = b;
+    pool->blocks[b].previous = 0;
 }
 
 int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *unused)
@@ -449,7 +365,7 @@ int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *
             break;
         const int32_t b = pool->firsts[at];
         seq->blocks[hits] = b;
-        *unused += pool->references[b] == 0;
+        *unused += pool->blocks[b].references == 0;
     }
     return hits;
 }
@@ -468,7 +384,7 @@ void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
         pool->free_count -= rg_radix_lock(pool->tree, seq->node);
     for (int32_t i = 0; !pool->tree && i < hits; i++) {
         const int32_t b = seq->blocks[i];
-        if (pool->references[b]++ == 0)
+        if (pool->blocks[b].references++ == 0)
             unlink_free(pool, b);
     }
     seq->held = hits;
@@ -480,7 +396,7 @@ void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
     if (!pool->caching)
         return;
     if (pool->tree) {
-        tree_register(pool, seq, tokens);
+        rg_kv_tree_register(pool, seq, tokens);
         return;
     }
     int32_t full = (int32_t)(tokens / pool->block_tokens);
@@ -498,13 +414,24 @@ void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
 void rg_kv_shrink(rg_kv_pool *pool, rg_kv_seq *seq, int32_t keep)
 {
     if (pool->tree) {
-        tree_shrink(pool, seq, keep);
+        rg_kv_tree_shrink(pool, seq, keep);
         return;
     }
-    while (seq->held > keep) {
-        const int32_t b = seq->blocks[--seq->held];
-        if (--pool->references[b] == 0)
-            append_free(pool, b);
+    int32_t last = pool->blocks[0].previous, freed = 0;
+    for (; seq->held > keep; seq->held--) {
+        const int32_t b = seq->blocks[seq->held - 1];
+        rg_kv_block *block = &pool->blocks[b];
+        if (--block->references > 0)
+            continue;
+        pool->blocks[last].next = b;
+        block->previous = last;
+        last = b;
+        freed++;
+    }
+    if (freed > 0) {
+        pool->blocks[last].next = 0;
+        pool->blocks[0].previous = last;
+        pool->free_count += freed;
     }
     if (seq->registered > keep)
         seq->registered = keep;
@@ -523,12 +450,12 @@ bool rg_kv_conserved(const rg_kv_pool *pool)
                        rg_radix_evictable(pool->tree) &&
                pool->own >= 0 && pool->free_count >= rg_radix_evictable(pool->tree);
     int32_t queued = 0, referenced = 0;
-    for (int32_t b = pool->next[0]; b != 0; b = pool->next[b]) {
-        if (pool->references[b] != 0 || ++queued > pool->size)
+    for (int32_t b = pool->blocks[0].next; b != 0; b = pool->blocks[b].next) {
+        if (pool->blocks[b].references != 0 || ++queued > pool->size)
             return false;
     }
     for (int32_t b = 1; b < pool->fresh; b++)
-        referenced += pool->references[b] > 0;
+        referenced += pool->blocks[b].references > 0;
     const int32_t untouched = pool->unlimited ? 0 : pool->total - pool->fresh;
     return queued + untouched == pool->free_count && queued + referenced == pool->fresh - 1;
 }

@@ -52,19 +52,25 @@ typedef struct rg_kv_seq {
     rg_radix_node *node; /* and where its registered blocks end */
 } rg_kv_seq;
 
+/** One block: its place in the free queue, how many hold it, and what its text is called. */
+typedef struct rg_kv_block {
+    int32_t next, previous; /* in the free queue; block 0 is its anchor */
+    int32_t references;
+    int32_t twin;  /* the next block of the same name, 0: none */
+    uint64_t name; /* 0: nothing cached */
+} rg_kv_block;
+
 typedef struct rg_kv_pool {
     rg_arena *arena;
     int32_t block_tokens;
     int32_t total; /* blocks with the reserved one; 0 and unlimited: grows */
     bool unlimited, caching;
-    rg_radix *tree;           /* SGLang; NULL: named blocks */
-    int32_t own;              /* with a tree: blocks held that are not in it */
-    int32_t free_count;       /* that can be taken; cached ones are forgotten then */
-    int32_t fresh;            /* first block never used; those stand first in the queue */
-    int32_t size;             /* of the arrays */
-    int32_t *next, *previous; /* free queue; index 0 is its anchor */
-    int32_t *references, *twin;
-    uint64_t *name; /* 0: nothing cached */
+    rg_radix *tree;     /* SGLang; NULL: named blocks */
+    int32_t own;        /* with a tree: blocks held that are not in it */
+    int32_t free_count; /* that can be taken; cached ones are forgotten then */
+    int32_t fresh;      /* first block never used; those stand first in the queue */
+    int32_t size;       /* of blocks */
+    rg_kv_block *blocks;
     uint64_t *keys; /* open addressing: name -> first block */
     int32_t *firsts;
     int64_t table_size, table_used;
