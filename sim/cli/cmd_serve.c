@@ -89,7 +89,9 @@ static const rg_option options[] = {
     {"offload-disk-rate", 0, "RATE", NULL, "rate at which that is read", false},
     {"host-rate", 0, "RATE", NULL, "rate to host memory for swaps", false},
     /* time */
-    {"kernel-times", 0, "DIR", NULL, "given operator times: dense.csv, attention.csv, ...", false},
+    {"kernel-times", 0, "DIR", NULL,
+     "given operator times: dense.csv, attention.csv ... (LLMServingSim), or mlp.csv (Vidur)",
+     false},
     {"step-time", 0, "TIME", NULL, "every step takes so long", false},
     {"no-graphs", 0, NULL, NULL, "given times: do not round tokens up to CUDA graph sizes", false},
     {"step-overhead", 0, "TIME", NULL, "time of a step beside its kernels", false},

@@ -1,34 +1,10 @@
 /* serve/kernel_times.c: interpolation of given operator times. */
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/kernel_times.h"
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/csv.h"
-#include "core/file.h"
-#include "serve/ragged.h"
+#include "serve/kernel_tables.h"
 
-/* A piecewise linear function; the last two points carry it on above. */
-typedef struct line {
-    double *x, *y;
-    int count;
-} line;
-
-enum { NAME_SIZE = 48 };
-
-struct rg_kernel_times {
-    rg_kernel_times_use use;
-    line dense;          /* all dense layers of a pass together, by tokens, s */
-    line heads;          /* by sequences, s */
-    rg_ragged moe;       /* one MoE layer, s, by tokens and experts touched */
-    rg_ragged attention; /* one layer, s, by prefill chunk, its past, decodes, their length */
-    double attention_floor;
-    const char *note;
-};
-
-static double line_at(const line *l, double x)
+double rg_line_at(const rg_line *l, double x)
 {
     if (l->count == 0)
         return 0;
@@ -47,308 +23,6 @@ static double line_at(const line *l, double x)
     const double t = (x - l->x[low]) / (l->x[high] - l->x[low]);
     const double y = l->y[low] + (l->y[high] - l->y[low]) * t;
     return y > 0 ? y : 0;
-}
-
-/* ---- loading */
-
-typedef struct row {
-    char name[NAME_SIZE];
-    double x, time;
-} row;
-
-typedef struct rows {
-    row *items;
-    int count, room;
-} rows;
-
-static rg_status rows_add(rg_arena *arena, rows *to, const char *name, double x, double time,
-                          rg_err *err)
-{
-    if (to->count == to->room) {
-        const int room = to->room ? to->room * 2 : 256;
-        row *items = RG_NEW(arena, row, room, err);
-        if (!items)
-            return RG_ERR_LIMIT;
-        if (to->count)
-            memcpy(items, to->items, (size_t)to->count * sizeof *items);
-        to->items = items;
-        to->room = room;
-    }
-    row *r = &to->items[to->count++];
-    *r = (row){.x = x, .time = time};
-    strncpy(r->name, name, NAME_SIZE - 1);
-    return RG_OK;
-}
-
-static int any_column(const rg_csv *csv, const char *a, const char *b)
-{
-    const int at = rg_csv_find(csv, a);
-    return at >= 0 || !b ? at : rg_csv_find(csv, b);
-}
-
-static rg_status need(const rg_csv *csv, const char *a, const char *b, int *out, rg_err *err)
-{
-    *out = any_column(csv, a, b);
-    return *out >= 0 ? RG_OK : rg_csv_column(csv, a, out, err);
-}
-
-static rg_status read_time(rg_csv *csv, int column, double *seconds, rg_err *err)
-{
-    double us;
-    RG_TRY(rg_csv_real(csv, column, &us, err));
-    if (!(us >= 0 && us < 1e12))
-        return rg_fail(err, RG_ERR_INPUT, rg_csv_pos(csv, column),
-                       "time '%s' us is negative or too large", rg_csv_text(csv, column));
-    *seconds = us * 1e-6;
-    return RG_OK;
-}
-
-static rg_status read_rows(rg_arena *arena, const char *path, const char *size_column,
-                           const char *other_column, rows *out, rg_err *err)
-{
-    rg_csv *csv;
-    int layer, size, time;
-    RG_TRY(rg_csv_open(arena, path, &csv, err));
-    rg_status status = RG_OK;
-    layer = rg_csv_find(csv, "layer");
-    status = need(csv, size_column, other_column, &size, err);
-    if (status == RG_OK)
-        status = need(csv, "time_us", NULL, &time, err);
-    for (bool more = true; status == RG_OK;) {
-        double x, seconds;
-        status = rg_csv_next(csv, &more, err);
-        if (status != RG_OK || !more)
-            break;
-        status = rg_csv_real(csv, size, &x, err);
-        if (status == RG_OK)
-            status = read_time(csv, time, &seconds, err);
-        if (status == RG_OK)
-            status =
-                rows_add(arena, out, layer >= 0 ? rg_csv_text(csv, layer) : "", x, seconds, err);
-    }
-    rg_csv_close(csv);
-    if (status == RG_OK && out->count == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0}, "no row in it");
-    return status;
-}
-
-static int by_name_and_size(const void *a, const void *b)
-{
-    const row *x = a, *y = b;
-    const int names = strcmp(x->name, y->name);
-    return names ? names : (x->x > y->x) - (x->x < y->x);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sum over layer names of weight(name) x time, on the union of their sizes. */
-static rg_status add_up(rg_arena *arena, rows *from, double (*weight)(const void *, const char *),
-                        const void *context, line *out, rg_err *err)
-{
-    qsort(from->items, (size_t)from->count, sizeof *from->items, by_name_and_size);
-    out->x = RG_NEW(arena, double, from->count, err);
-    out->y = RG_NEW(arena, double, from->count, err);
-    double *x = RG_NEW(arena, double, from->count, err),
-           *y = RG_NEW(arena, double, from->count, err);
-    if (!out->x || !out->y || !x || !y)
-        return RG_ERR_LIMIT;
-    for (int i = 0; i < from->count; i++)
-        out->x[i] = from->items[i].x;
-    qsort(out->x, (size_t)from->count, sizeof *out->x, by_value);
-    int unique = 0;
-    for (int i = 0; i < from->count; i++)
-        if (unique == 0 || out->x[i] != out->x[unique - 1])
-            out->x[unique++] = out->x[i];
-    out->count = unique;
-    for (int start = 0; start < from->count;) {
-        line one = {x, y, 0};
-        int end = start;
-        for (; end < from->count && strcmp(from->items[end].name, from->items[start].name) == 0;
-             end++) {
-            if (one.count > 0 && x[one.count - 1] == from->items[end].x)
-                continue; /* measured twice: the first counts */
-            x[one.count] = from->items[end].x;
-            y[one.count++] = from->items[end].time;
-        }
-        const double w = weight(context, from->items[start].name);
-        for (int i = 0; i < unique; i++)
-            out->y[i] += w * line_at(&one, out->x[i]);
-        start = end;
-    }
-    return RG_OK;
-}
-
-/* How often a layer runs in one pass. */
-static double dense_weight(const void *context, const char *name)
-{
-    const rg_kernel_times_use *use = context;
-    const double layers = (double)use->layers, dense = (double)(use->layers - use->moe_layers);
-    if (strcmp(name, "embedding") == 0 || strcmp(name, "final_layernorm") == 0)
-        return 1;
-    if (strcmp(name, "layernorm") == 0)
-        return 2 * layers; /* before attention and before the FFN */
-    if (strcmp(name, "gate_up_proj") == 0 || strcmp(name, "act_fn") == 0 ||
-        strcmp(name, "down_proj") == 0)
-        return dense;
-    return layers;
-}
-
-static double once(const void *context, const char *name)
-{
-    (void)context;
-    (void)name;
-    return 1;
-}
-
-typedef struct points {
-    rg_ragged_point *items;
-    int count, room;
-} points;
-
-static rg_status points_add(rg_arena *arena, points *to, rg_ragged_point p, rg_err *err)
-{
-    if (to->count == to->room) {
-        const int room = to->room ? to->room * 2 : 1024;
-        rg_ragged_point *items = RG_NEW(arena, rg_ragged_point, room, err);
-        if (!items)
-            return RG_ERR_LIMIT;
-        if (to->count)
-            memcpy(items, to->items, (size_t)to->count * sizeof *items);
-        to->items = items;
-        to->room = room;
-    }
-    to->items[to->count++] = p;
-    return RG_OK;
-}
-
-static rg_status read_attention(rg_arena *arena, const char *path, rg_kernel_times *t, rg_err *err)
-{
-    rg_csv *csv;
-    RG_TRY(rg_csv_open(arena, path, &csv, err));
-    int chunk, past, decodes, kv, time;
-    points read = {0};
-    rg_status status = need(csv, "prefill_chunk", NULL, &chunk, err);
-    /* Newer tables give the query-weighted key length, chunk / 2 more than the history. */
-    const bool keyed = rg_csv_find(csv, "kv_prefill") < 0 && rg_csv_find(csv, "prefill_key") >= 0;
-    if (status == RG_OK)
-        status = need(csv, "kv_prefill", "prefill_key", &past, err);
-    if (status == RG_OK)
-        status = need(csv, "n_decode", NULL, &decodes, err);
-    if (status == RG_OK)
-        status = need(csv, "kv_decode", NULL, &kv, err);
-    if (status == RG_OK)
-        status = need(csv, "time_us", NULL, &time, err);
-    const int queries = rg_csv_find(csv, "decode_q_len");
-    for (bool more = true; status == RG_OK;) {
-        rg_ragged_point p;
-        double query = 1;
-        status = rg_csv_next(csv, &more, err);
-        if (status != RG_OK || !more)
-            break;
-        const int columns[RG_RAGGED_AXES] = {chunk, past, decodes, kv};
-        for (int a = 0; a < RG_RAGGED_AXES && status == RG_OK; a++)
-            status = rg_csv_real(csv, columns[a], &p.at[a], err);
-        if (status == RG_OK)
-            status = read_time(csv, time, &p.value, err);
-        if (status == RG_OK && queries >= 0)
-            status = rg_csv_real(csv, queries, &query, err);
-        if (status != RG_OK || query != 1)
-            continue;
-        if (keyed)
-            p.at[1] -= p.at[0] / 2;
-        if (p.at[0] == 0)
-            p.at[1] = 0;
-        if (p.at[2] == 0)
-            p.at[3] = 0;
-        status = points_add(arena, &read, p, err);
-    }
-    rg_csv_close(csv);
-    RG_TRY(status);
-    if (read.count == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0}, "no row in it");
-    t->attention_floor = INFINITY;
-    for (int i = 0; i < read.count; i++)
-        t->attention_floor =
-            read.items[i].value < t->attention_floor ? read.items[i].value : t->attention_floor;
-    return rg_ragged_build(arena, read.items, read.count, RG_RAGGED_AXES, &t->attention, err);
-}
-
-static rg_status read_moe(rg_arena *arena, const char *path, rg_kernel_times *t, rg_err *err)
-{
-    rg_csv *csv;
-    RG_TRY(rg_csv_open(arena, path, &csv, err));
-    const int experts = rg_csv_find(csv, "activated_experts"), ep = rg_csv_find(csv, "ep");
-    int tokens, time;
-    rg_status status = need(csv, "tokens", NULL, &tokens, err);
-    if (status == RG_OK)
-        status = need(csv, "time_us", NULL, &time, err);
-    points read = {0};
-    for (bool more = true; status == RG_OK;) {
-        rg_ragged_point p = {0};
-        double group = 1;
-        status = rg_csv_next(csv, &more, err);
-        if (status != RG_OK || !more)
-            break;
-        status = rg_csv_real(csv, tokens, &p.at[0], err);
-        if (status == RG_OK && experts >= 0)
-            status = rg_csv_real(csv, experts, &p.at[1], err);
-        if (status == RG_OK && ep >= 0)
-            status = rg_csv_real(csv, ep, &group, err);
-        if (status == RG_OK)
-            status = read_time(csv, time, &p.value, err);
-        if (status != RG_OK || group != 1)
-            continue;
-        status = points_add(arena, &read, p, err);
-    }
-    rg_csv_close(csv);
-    RG_TRY(status);
-    if (read.count == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0}, "no row in it");
-    return rg_ragged_build(arena, read.items, read.count, 2, &t->moe, err);
-}
-
-static const char *path_in(rg_arena *arena, const char *folder, int64_t tp, const char *file,
-                           rg_err *err)
-{
-    const char *path = rg_arena_printf(arena, err, "%s/%s", folder, file);
-    if (path && rg_file_exists(path))
-        return path;
-    const char *below = rg_arena_printf(arena, err, "%s/tp%lld/%s", folder, (long long)tp, file);
-    return below && rg_file_exists(below) ? below : path;
-}
-
-rg_status rg_kernel_times_load(rg_arena *arena, const char *folder, const rg_kernel_times_use *use,
-                               rg_kernel_times **out, rg_err *err)
-{
-    rg_kernel_times *t = RG_NEW(arena, rg_kernel_times, 1, err);
-    if (!t)
-        return RG_ERR_LIMIT;
-    t->use = *use;
-    rows dense = {0}, heads = {0};
-    const char *path = path_in(arena, folder, use->tp, "dense.csv", err);
-    RG_TRY(read_rows(arena, path, "tokens", NULL, &dense, err));
-    RG_TRY(add_up(arena, &dense, dense_weight, use, &t->dense, err));
-    path = path_in(arena, folder, use->tp, "per_sequence.csv", err);
-    RG_TRY(read_rows(arena, path, "sequences", "tokens", &heads, err));
-    RG_TRY(add_up(arena, &heads, once, use, &t->heads, err));
-    path = path_in(arena, folder, use->tp, "attention.csv", err);
-    RG_TRY(read_attention(arena, path, t, err));
-    path = path_in(arena, folder, use->tp, "moe.csv", err);
-    if (use->moe_layers > 0)
-        RG_TRY(read_moe(arena, path, t, err));
-    /* Names in order, once each, with how often they count. */
-    const char *note = "";
-    for (int i = 0; i < dense.count; i++)
-        if (i == 0 || strcmp(dense.items[i].name, dense.items[i - 1].name) != 0)
-            note = rg_arena_printf(arena, err, "%s%s%s x%.0f", note, *note ? ", " : "",
-                                   dense.items[i].name, dense_weight(use, dense.items[i].name));
-    t->note = note;
-    *out = t;
-    return note ? RG_OK : RG_ERR_LIMIT;
 }
 
 const char *rg_kernel_times_note(const rg_kernel_times *times)
@@ -443,7 +117,7 @@ static double attention_of(const rg_kernel_times *t, const rg_pass *pass)
     if (tokens == 0)
         return decode_only(root, decodes, kv);
     const double past = work / tokens - tokens / 2;
-    if (pass->decodes > 0 && past >= 0) {
+    if (pass->decodes > 0 && past >= 0 && !t->apart) {
         const double together = chunk_at(root, tokens, past, decodes, kv);
         if (!isnan(together))
             return together;
@@ -455,11 +129,11 @@ static double attention_of(const rg_kernel_times *t, const rg_pass *pass)
         for (int i = 0; i < pass->chunk_count; i++)
             prefill += chunk_at(root, (double)pass->chunks[i].new_tokens,
                                 (double)pass->chunks[i].past_tokens, 0, 0) -
-                       (i > 0 ? t->attention_floor : 0);
+                       (i > 0 && !t->apart ? t->attention_floor : 0);
     }
     if (pass->decodes == 0)
         return prefill;
-    return prefill + decode_only(root, decodes, kv) - t->attention_floor;
+    return prefill + decode_only(root, decodes, kv) - (t->apart ? 0 : t->attention_floor);
 }
 
 int64_t rg_graph_tokens(int64_t tokens, int64_t largest)
@@ -488,8 +162,8 @@ rg_kernel_times_parts rg_kernel_times_of(const rg_kernel_times *t, const rg_pass
     const int64_t logits = pass->logit_rows ? pass->logit_rows : pass->decodes + pass->chunk_count;
     const double padded =
         (double)(use->pad_to_graphs ? rg_graph_tokens(tokens, use->largest_graph) : tokens);
-    rg_kernel_times_parts parts = {.dense_s = line_at(&t->dense, padded),
-                                   .head_s = line_at(&t->heads, (double)logits)};
+    rg_kernel_times_parts parts = {.dense_s = rg_line_at(&t->dense, padded),
+                                   .head_s = rg_line_at(&t->heads, (double)logits)};
     double attention = attention_of(t, pass);
     if (!(attention > t->attention_floor)) /* also where the table has no rows near */
         attention = t->attention_floor;

@@ -3,7 +3,8 @@
  * Reads core, model/pass.h. A folder holds dense.csv (layer,tokens,time_us), per_sequence.csv
  * (layer,sequences or tokens,time_us), attention.csv (prefill_chunk,kv_prefill,n_decode,kv_decode,
  * time_us) and, for experts, moe.csv (tokens[,activated_experts],time_us), all for one device of a
- * tensor-parallel group and for one layer, as profilers of serving simulators write them.
+ * tensor-parallel group and for one layer, as profilers of serving simulators write them. Or it
+ * holds Vidur's mlp.csv and attention.csv, or LLMServingSim's older layers.csv and attention.csv.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_SERVE_KERNEL_TIMES_H

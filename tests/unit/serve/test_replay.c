@@ -135,6 +135,86 @@ static void experts_touched_follow_the_tokens(void **state)
     assert_close(rg_kernel_times_of(t, &pass).moe_s, 3 * 35e-6, 1e-9);
 }
 
+#define MLP_HEADER                                                                \
+    "time_stats.emb.min,time_stats.emb.median,time_stats.input_layernorm.median," \
+    "time_stats.mlp_up_proj.median,n_head,n_embd,use_gated_mlp,num_tokens,"       \
+    "num_tensor_parallel_workers\n"
+#define VIDUR_ATTENTION                                                                   \
+    "time_stats.attn_prefill.median,time_stats.attn_decode.median,"                       \
+    "time_stats.attn_kv_cache_save.median,n_embd,num_tensor_parallel_workers,batch_size," \
+    "prefill_chunk_size,kv_cache_size,is_prefill\n"                                       \
+    "0.06,,0.002,64,2,1,100,0,True\n0.16,,0.002,64,2,1,100,100,True\n"                    \
+    "0.21,,0.002,64,2,1,200,0,True\n0.41,,0.002,64,2,1,200,100,True\n"                    \
+    ",0.01,0.002,64,2,1,0,100,False\n,0.02,0.002,64,2,1,0,200,False\n"                    \
+    ",0.03,0.002,64,2,3,0,100,False\n,0.06,0.002,64,2,3,0,200,False\n"                    \
+    ",9,9,64,1,1,0,100,False\n"
+
+/* Vidur's tables, ms, 2 ranks, hidden 64; the rows of one rank and of another model are passed
+ * over. 4 layers, 2 decodes of mean length 150 beside 150 tokens behind 60, 152 in all. Dense: emb
+ * 1 + 152 us once; a norm of 5, 30 = the mean of 20 and 40, and 2 us of storing KV in each layer.
+ * Attention as above, each in its own kernel: 212.5 + 30 us. */
+static void tables_of_vidur_add_up(void **state)
+{
+    (void)state;
+    put("mlp.csv",
+        MLP_HEADER "0,0.001,0.005,0.02,8,64,True,0,2\n0,0.201,0.005,0.02,8,64,True,200,2\n"
+                   "0,0.201,0.005,0.04,8,64,True,200,2\n0,7,7,7,8,64,True,100,1\n"
+                   "0,0.001,0.005,0.04,8,64,True,0,2\n0,7,7,7,8,128,True,100,2\n");
+    put("attention.csv", VIDUR_ATTENTION);
+    rg_kernel_times *t = load((rg_kernel_times_use){.layers = 4, .tp = 2, .hidden = 64});
+    const rg_chunk chunk = {150, 60};
+    const rg_pass pass = {.chunks = &chunk,
+                          .chunk_count = 1,
+                          .decodes = 2,
+                          .decode_kv_tokens = 300,
+                          .tokens_per_decode = 1};
+    const rg_kernel_times_parts p = rg_kernel_times_of(t, &pass);
+    assert_close(p.dense_s, (153 + 4 * (5 + 30 + 2)) * 1e-6, 1e-9);
+    assert_close(p.attention_s, 4 * 242.5e-6, 1e-9);
+    assert_close(p.head_s, 0, 0);
+    assert_non_null(strstr(rg_kernel_times_note(t), "no output head"));
+}
+
+/* The same attention beside layers.csv, ns: q_proj 10 us and up_proj 20 us in each of 4 layers,
+ * final norm 3 us once, head 50 us by sequences; 'attn' of the table is not counted again. */
+static void older_tables_of_llmservingsim_add_up(void **state)
+{
+    (void)state;
+    put("layers.csv", "layer_name,input,kv_cache,tp_size,latency(ns)\nq_proj,1,0,2,10000\n"
+                      "up_proj,1,0,2,20000\nfinal_layernorm,1,0,2,3000\nlm_head,1,0,2,50000\n"
+                      "attn,1,0,2,77000\nq_proj,1,0,1,99000\n");
+    put("attention.csv", VIDUR_ATTENTION);
+    rg_kernel_times *t = load((rg_kernel_times_use){.layers = 4, .tp = 2, .hidden = 64});
+    const rg_pass pass = {.decodes = 1, .decode_kv_tokens = 100, .tokens_per_decode = 1};
+    const rg_kernel_times_parts p = rg_kernel_times_of(t, &pass);
+    assert_close(p.dense_s, (4 * (10 + 20 + 2) + 3) * 1e-6, 1e-9);
+    assert_close(p.head_s, 50e-6, 1e-9);
+    assert_close(p.attention_s, 4 * 10e-6, 1e-9);
+}
+
+static void tables_of_other_models_are_named(void **state)
+{
+    (void)state;
+    rg_kernel_times *t;
+    rg_kernel_times_use use = {.layers = 4, .tp = 2, .hidden = 32};
+    put("mlp.csv", MLP_HEADER "0,0.001,0.005,0.02,8,64,True,1,2\n");
+    put("attention.csv", VIDUR_ATTENTION);
+    assert_int_equal(rg_kernel_times_load(arena, folder, &use, &t, &err), RG_ERR_INPUT);
+    assert_non_null(strstr(err.text, "hidden size 32"));
+    err = (rg_err){0};
+    use = (rg_kernel_times_use){.layers = 4, .moe_layers = 4, .tp = 2, .hidden = 64};
+    assert_int_equal(rg_kernel_times_load(arena, folder, &use, &t, &err), RG_ERR_INPUT);
+    assert_non_null(strstr(err.text, "no times of experts"));
+    err = (rg_err){0};
+    put_tables();
+    put("attention.csv", "layer,prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n"
+                         "attention,0,0,1,100,10\nindexer,0,0,1,100,10\n");
+    use.moe_layers = 0;
+    assert_int_equal(rg_kernel_times_load(arena, folder, &use, &t, &err), RG_ERR_INPUT);
+    assert_non_null(strstr(err.text, "'indexer'"));
+    assert_int_equal(err.pos.line, 3);
+}
+
 static void bad_tables_are_named(void **state)
 {
     (void)state;
@@ -439,6 +519,9 @@ int main(void)
         TEST(prefill_attention_follows_its_work),
         TEST(reductions_are_added_between_ranks),
         TEST(experts_touched_follow_the_tokens),
+        TEST(tables_of_vidur_add_up),
+        TEST(older_tables_of_llmservingsim_add_up),
+        TEST(tables_of_other_models_are_named),
         TEST(bad_tables_are_named),
         TEST(graph_sizes_are_those_of_vllm),
         TEST(errors_are_weighted_by_the_measured),
