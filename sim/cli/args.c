@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 
-enum { MAX_OPTIONS = 128, FIRST_CODE = 1000 };
+enum { MAX_OPTIONS = 128, MAX_SYNONYMS = 8, FIRST_CODE = 1000 };
 
 const rg_option rg_common_options[] = {
     {"format", 'f', "FORM", "text", "output form: text, csv, json or html", false},
@@ -66,6 +66,21 @@ static rg_status add_value(rg_arena *arena, rg_args *args, int index, const char
     return RG_OK;
 }
 
+/* Other names for what the command knows under one. */
+static void add_synonyms(const rg_args *args, struct option *longs)
+{
+    const char *names[MAX_OPTIONS + 1] = {NULL};
+    int count = args->count;
+    for (int i = 0; i < args->count; i++)
+        names[i] = args->options[i]->name;
+    for (int i = 0; i < args->count; i++) {
+        const char *const *same = rg_text_synonyms(names[i]);
+        for (; same && *same && count < MAX_OPTIONS + MAX_SYNONYMS; same++)
+            if (rg_text_synonym(*same, names) == names[i] && strcmp(*same, names[i]) != 0)
+                longs[count++] = (struct option){*same, longs[i].has_arg, NULL, longs[i].val};
+    }
+}
+
 rg_status rg_args_parse(rg_arena *arena, const rg_command *command, int argc, char **argv,
                         rg_args **out, rg_err *err)
 {
@@ -74,7 +89,7 @@ rg_status rg_args_parse(rg_arena *arena, const rg_command *command, int argc, ch
         return RG_ERR_LIMIT;
     *out = args;
     args->command = command;
-    struct option longs[MAX_OPTIONS + 1] = {{0}};
+    struct option longs[MAX_OPTIONS + MAX_SYNONYMS + 1] = {{0}};
     char shorts[3 * MAX_OPTIONS + 2] = ":";
     size_t used = 1;
     const rg_option *tables[] = {command->options, rg_common_options};
@@ -91,6 +106,7 @@ rg_status rg_args_parse(rg_arena *arena, const rg_command *command, int argc, ch
             }
             args->options[args->count++] = o;
         }
+    add_synonyms(args, longs);
     opterr = 0;
     optind = 0; /* glibc: start anew */
     for (;;) {

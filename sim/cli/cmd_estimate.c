@@ -168,8 +168,8 @@ static void setting(rg_report *report, const char *key, int64_t value)
 static rg_status prepare(estimate *e, const rg_args *args, rg_err *err)
 {
     RG_TRY(rg_arg_int(args, "batch", 1, 1 << 20, &e->load.batch, err));
-    RG_TRY(rg_arg_int(args, "context", 1, 1 << 30, &e->load.context_tokens, err));
-    RG_TRY(rg_arg_int(args, "output-tokens", 1, 1 << 24, &e->load.output_tokens, err));
+    RG_TRY(rg_arg_int(args, "isl", 1, 1 << 30, &e->load.context_tokens, err));
+    RG_TRY(rg_arg_int(args, "osl", 1, 1 << 24, &e->load.output_tokens, err));
     RG_TRY(rg_setup_changes(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_machine(e->arena, args, e->report, &e->setup, err));
     RG_TRY(rg_setup_model(e->arena, args, e->report, &e->setup, err));
@@ -380,8 +380,8 @@ static const rg_option options[] = {
     RG_SETUP_MACHINE,
     RG_SETUP_MODEL,
     {"batch", 'b', "N", "1", "sequences that decode together, on each replica", false},
-    {"context", 'c', "N", "2048", "tokens of the prompt, and in the cache while decoding", false},
-    {"output-tokens", 'n', "N", "256", "tokens that each sequence writes", false},
+    {"isl", 'c', "N", "2048", "tokens of the prompt, and in the cache while decoding", false},
+    {"osl", 'n', "N", "256", "tokens that each sequence writes", false},
     {"plot", 'p', "FILE", NULL,
      "roofline figure to FILE.svg, .png or .pdf, data and script beside it", false},
     RG_SETUP_FORMATS,
@@ -405,7 +405,7 @@ const rg_command rg_cmd_estimate = {
         "device. Queueing is left out: 'ridge serve' adds it. The operator table gives time, "
         "flops\n"
         "and bytes of ONE operator; share counts all of them.",
-    .examples = "  ridge estimate --hw h200-sxm --model llama-3.1-8b --batch 64 --context 4096\n"
+    .examples = "  ridge estimate --hw h200-sxm --model llama-3.1-8b --batch 64 --isl 4096\n"
                 "  ridge estimate --hw hgx-h100 --model ./config.json --tp 8 --weight-type fp8",
     .options = options,
     .run = run,

@@ -33,9 +33,9 @@ static const rg_option options[] = {
      false},
     {"arrivals", 0, "SPEC", NULL,
      "poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32", false},
-    {"prompt", 0, "SPEC", NULL,
+    {"isl", 0, "SPEC", NULL,
      "prompt tokens: 512, uniform:100-900, lognormal:512,cv=1.2, zipf:16-4096,1.1", false},
-    {"answer", 0, "SPEC", NULL, "output tokens, likewise", false},
+    {"osl", 0, "SPEC", NULL, "output tokens, likewise", false},
     {"limit", 0, "N", NULL, "take or make N requests", false},
     {"speed-up", 0, "X", NULL, "divide arrival times by X", false},
     {"load", 0, "LIST", NULL, "sweep: multiply the rate of arrivals by each of 0.5,1,1.5,2", false},
@@ -223,7 +223,7 @@ const rg_command rg_cmd_serve = {
         "a table with the columns of --requests, or what 'vllm bench serve --save-result\n"
         "--save-detailed' wrote; the last two need --hw, and the limits that were set.",
     .examples = "  ridge serve --model llama-3.1-8b --hw h100-sxm --arrivals poisson:8/s \\\n"
-                "      --prompt lognormal:800,cv=1 --answer lognormal:200,cv=0.8 --limit 2000\n"
+                "      --isl lognormal:800,cv=1 --osl lognormal:200,cv=0.8 --limit 2000\n"
                 "  ridge serve --model llama-3.1-70b --hw hgx-h100 --tp 4 --trace azure.csv\n"
                 "  ridge serve --measured bench.json --hw l40s --fit-engine mine.yaml\n"
                 "  ridge serve mine.yaml --measured other.json --hw l40s\n",

@@ -5,6 +5,7 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "core/text.h"
 
 static const char exit_codes[] = "0 fine; 1 the answer is no (limits not met, verdict failed); "
                                  "2 mistake in the command line or a file; 3 device or environment "
@@ -39,13 +40,35 @@ void rg_help_all(FILE *out)
                  "\n'ridge COMMAND --help' explains a command.\n");
 }
 
-static void print_option(FILE *out, const rg_option *o)
+/* " (also --prompt, --context)" */
+static const char *also(const rg_command *command, const rg_option *option, char *text, size_t size)
 {
-    char left[64];
+    const char *names[128] = {NULL};
+    int count = 0;
+    for (const rg_option *o = command ? command->options : NULL; o && o->name && count < 127; o++)
+        names[count++] = o->name;
+    const char *const *same = rg_text_synonyms(option->name);
+    const char *before = " (also --";
+    size_t used = 0;
+    text[0] = 0;
+    for (; same && *same; same++) {
+        if (rg_text_synonym(*same, names) != option->name || strcmp(*same, option->name) == 0)
+            continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", before, *same);
+        before = ", --";
+    }
+    if (used)
+        snprintf(text + used, size - used, ")");
+    return text;
+}
+
+static void print_option(FILE *out, const rg_command *command, const rg_option *o)
+{
+    char left[64], others[80];
     snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ',
              o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name, o->argument ? " " : "",
              o->argument ? o->argument : "");
-    fprintf(out, "  %-28s %s", left, o->help);
+    fprintf(out, "  %-28s %s%s", left, o->help, also(command, o, others, sizeof others));
     if (o->fallback)
         fprintf(out, " [%s]", o->fallback);
     fprintf(out, "%s\n", o->repeatable ? " (repeatable)" : "");
@@ -61,10 +84,10 @@ void rg_help_command(FILE *out, const rg_command *command)
     if (command->options && command->options->name)
         fprintf(out, "\noptions:\n");
     for (const rg_option *o = command->options; o && o->name; o++)
-        print_option(out, o);
+        print_option(out, command, o);
     fprintf(out, "\nof every command:\n");
     for (const rg_option *o = rg_common_options; o->name; o++)
-        print_option(out, o);
+        print_option(out, NULL, o);
     if (command->examples)
         fprintf(out, "\nexamples:\n%s\n", command->examples);
 }
@@ -86,8 +109,9 @@ static void man_text(FILE *out, const char *text)
     }
 }
 
-static void man_option(FILE *out, const rg_option *o)
+static void man_option(FILE *out, const rg_command *command, const rg_option *o)
 {
+    char others[80];
     fputs(".TP\n", out);
     if (o->letter)
         fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
@@ -98,6 +122,7 @@ static void man_option(FILE *out, const rg_option *o)
         fprintf(out, " \\fI%s\\fR", o->argument);
     fputs("\n", out);
     man_text(out, o->help);
+    man_text(out, also(command, o, others, sizeof others));
     if (o->fallback) {
         fputs(" (default: ", out);
         man_text(out, o->fallback);
@@ -119,7 +144,7 @@ void rg_help_man(FILE *out)
              "Results go to stdout, all else to stderr.\n");
     fputs(".SH COMMON OPTIONS\n", out);
     for (const rg_option *o = rg_common_options; o->name; o++)
-        man_option(out, o);
+        man_option(out, NULL, o);
     fputs(".SH COMMANDS\n", out);
     for (int i = 0; rg_commands[i]; i++) {
         const rg_command *command = rg_commands[i];
@@ -139,7 +164,7 @@ void rg_help_man(FILE *out)
             }
         }
         for (const rg_option *o = command->options; o && o->name; o++)
-            man_option(out, o);
+            man_option(out, command, o);
         if (command->examples) {
             fputs(".PP\n.nf\n", out);
             man_text(out, command->examples);

@@ -6,9 +6,23 @@
 
 #include "core/text.h"
 
+enum { MAX_OPTIONS = 128 };
+
 rg_status rg_scenario_read(rg_node *root, const rg_option *options, rg_err *err)
 {
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a scenario", err));
+    const char *names[MAX_OPTIONS + 1] = {NULL};
+    for (int i = 0; options[i].name && i < MAX_OPTIONS; i++)
+        names[i] = options[i].name;
+    for (rg_node *n = root->first; n; n = n->next) {
+        const char *name = n->key ? rg_text_synonym(n->key, names) : NULL;
+        if (!name || strcmp(name, n->key) == 0)
+            continue;
+        if (rg_map_find(root, name))
+            return rg_fail(err, RG_ERR_INPUT, n->key_pos, "'%s' means '%s', which is given too",
+                           n->key, name);
+        n->key = name;
+    }
     for (const rg_option *o = options; o->name; o++)
         rg_map_find(root, o->name);
     const rg_node *kind = rg_map_find(root, "kind");

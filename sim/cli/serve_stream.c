@@ -11,7 +11,7 @@ static rg_status made_up(rg_serve_job *job, rg_err *err)
     rg_synth_spec spec = {.seed = rg_arg_seed(s->args), .requests = 1000};
     RG_TRY(rg_setting_int(s, "limit", 1, INT64_C(1) << 40, &spec.requests, err));
     RG_TRY(rg_arrival_parse(rg_setting(s, "arrivals", &pos), &spec.arrivals, err));
-    const char *prompt = rg_setting(s, "prompt", &pos), *answer = rg_setting(s, "answer", &pos);
+    const char *prompt = rg_setting(s, "isl", &pos), *answer = rg_setting(s, "osl", &pos);
     RG_TRY(rg_length_parse(prompt ? prompt : "512", &spec.prompt, err));
     RG_TRY(rg_length_parse(answer ? answer : "128", &spec.output, err));
     if (!prompt || !answer)
@@ -60,10 +60,9 @@ rg_status rg_serve_job_stream(rg_serve_job *job, rg_err *err)
     else if (rg_setting_given(s, "arrivals"))
         RG_TRY(made_up(job, err));
     else
-        return rg_fail(
-            err, RG_ERR_USAGE, RG_NOWHERE,
-            "no requests: give --trace FILE, --measured DIR, or --arrivals with --prompt "
-            "and --answer");
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "no requests: give --trace FILE, --measured RUN, or --arrivals with --isl "
+                       "and --osl");
     double factor = 1;
     RG_TRY(rg_setting_real(s, "speed-up", 1e-6, 1e6, &factor, err));
     if (factor != 1)

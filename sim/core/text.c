@@ -140,3 +140,30 @@ bool rg_text_ends_with(const char *text, const char *ending)
     const size_t n = strlen(text), m = strlen(ending);
     return n >= m && memcmp(text + n - m, ending, m) == 0;
 }
+
+/* isl and osl are what benchmarks of inference call input and output sequence length. */
+static const char *const synonyms[][4] = {{"isl", "prompt", "context", NULL},
+                                          {"osl", "answer", "output-tokens", NULL}};
+
+const char *const *rg_text_synonyms(const char *name)
+{
+    for (size_t g = 0; g < sizeof synonyms / sizeof synonyms[0]; g++)
+        for (int i = 0; synonyms[g][i]; i++)
+            if (strcmp(synonyms[g][i], name) == 0)
+                return synonyms[g];
+    return NULL;
+}
+
+const char *rg_text_synonym(const char *name, const char *const *known)
+{
+    const char *const *same = rg_text_synonyms(name);
+    const char *found = NULL;
+    for (; same && *known; known++) {
+        if (rg_text_synonyms(*known) != same)
+            continue;
+        if (found)
+            return NULL;
+        found = *known;
+    }
+    return found;
+}

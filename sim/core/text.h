@@ -17,6 +17,11 @@ bool rg_text_to_int(const char *text, int64_t *out);
 /** The name in names (NULL-terminated) with the least edit distance to text, NULL when none is near
  * (more than a third of its length away, at least 2). */
 const char *rg_text_nearest(const char *text, const char *const *names);
+/** All names in use for what this one means, itself among them, the preferred one first
+ * (NULL-terminated); NULL for a name without others. */
+const char *const *rg_text_synonyms(const char *name);
+/** The one of known (NULL-terminated) that means the same as name; NULL when none or several do. */
+const char *rg_text_synonym(const char *name, const char *const *known);
 /** Damerau-Levenshtein distance (adjacent swaps cost 1), capped at 64-byte prefixes. */
 int rg_text_distance(const char *a, const char *b);
 /** Length of the valid UTF-8 prefix of text, in bytes. */

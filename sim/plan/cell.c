@@ -56,16 +56,24 @@ static bool is_change(const char *name)
     return false;
 }
 
+/* The name that cells use for a setting, "" for none. */
+static const char *own_name(const char *name, const char **names /* [KNOWN + 1] */)
+{
+    for (int i = 0; i < KNOWN; i++) {
+        names[i] = known[i].name;
+        if (strcmp(name, known[i].name) == 0)
+            return known[i].name;
+    }
+    names[KNOWN] = NULL;
+    const char *same = is_change(name) ? name : rg_text_synonym(name, names);
+    return same ? same : "";
+}
+
 rg_status rg_cell_set(rg_cell_spec *cell, const char *name, const char *value, rg_pos pos,
                       rg_err *err)
 {
-    const char *names[KNOWN + 1] = {NULL};
-    bool found = is_change(name);
-    for (int i = 0; i < KNOWN; i++) {
-        names[i] = known[i].name;
-        found = found || strcmp(name, known[i].name) == 0;
-    }
-    if (!found) {
+    const char *names[KNOWN + 1], *own = own_name(name, names);
+    if (!*own) {
         const char *nearest = rg_text_nearest(name, names);
         return rg_fail(err, RG_ERR_INPUT, pos, "unknown setting '%s'%s%s%s", name,
                        nearest ? "; did you mean '"
@@ -73,6 +81,7 @@ rg_status rg_cell_set(rg_cell_spec *cell, const char *name, const char *value, r
                                  "hw.memory.hbm.bandwidth",
                        nearest ? nearest : "", nearest ? "'?" : "");
     }
+    name = own;
     int i = 0;
     while (i < cell->count && strcmp(cell->settings[i].name, name) != 0)
         i++;
@@ -94,6 +103,8 @@ static const rg_setting *find(const rg_cell_spec *cell, const char *name)
 
 const char *rg_cell_get(const rg_cell_spec *cell, const char *name)
 {
+    const char *names[KNOWN + 1], *own = own_name(name, names);
+    name = *own ? own : name;
     const rg_setting *setting = find(cell, name);
     if (setting)
         return setting->value;

@@ -79,8 +79,12 @@ rg_status rg_plan_text_new(rg_arena *arena, rg_plan_text **out, rg_err *err)
 
 static int find(const char *name)
 {
+    const char *names[KNOWN + 1] = {NULL};
     for (int i = 0; i < KNOWN; i++)
-        if (strcmp(known[i].name, name) == 0)
+        names[i] = known[i].name;
+    const char *same = rg_text_synonym(name, names);
+    for (int i = 0; i < KNOWN; i++)
+        if (strcmp(known[i].name, same ? same : name) == 0)
             return i;
     return -1;
 }

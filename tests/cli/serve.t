@@ -32,6 +32,23 @@ request_id,arrival_s,first_token_s,last_token_s,input_tokens,output_tokens,sched
 $ printf 'step-time: 20 ms\narrivals: poisson:5/s\nprompt: 64\nanswer: 8\nlimit: 50\nkv-blocks: 100\n' >s.yaml; ridge serve s.yaml --limit 10 | head -1
 Half of the requests: first token after 45.5 ms (p99 51.9 ms), then one every 20.0 ms; whole request 186 ms.
 
+# Lengths have one name everywhere, and the other names in use are understood, in files too.
+$ for c in serve plan estimate; do ridge $c --help | grep -oE -- '--(isl|osl) .*also.*' | sed 's/  .*(/ (/'; done
+--isl SPEC (also --prompt, --context)
+--osl SPEC (also --answer, --output-tokens)
+--isl SPEC (also --prompt, --context)
+--osl SPEC (also --answer, --output-tokens)
+--isl N (also --prompt, --context) [2048]
+--osl N (also --answer, --output-tokens) [256]
+$ ridge serve s.yaml --limit 10 --context 64 --output-tokens 8 -q | md5sum | cut -c1-8 >a; ridge serve s.yaml --limit 10 -q | md5sum | cut -c1-8 | cmp a -
+$ printf 'step-time: 20 ms\nisl: 64\nprompt: 8\n' >bad.yaml; ridge serve bad.yaml
+ridge: bad.yaml:3:1: 'prompt' means 'isl', which is given too
+[2]
+$ printf 'kind: sweep\nfixed: {hw: h200-sxm, model: llama-3.1-8b, osl: 4}\ngrid: {isl: [128, 256]}\n' >g.yaml; ridge sweep g.yaml | cut -d, -f1-3
+cell,isl,status
+0,128,ok
+1,256,ok
+
 # Mistakes are named with their place and what would do.
 $ printf 'step-time: 20 ms\narivals: poisson:5/s\n' >bad.yaml; ridge serve bad.yaml
 ridge: bad.yaml:2:1: unknown key 'arivals'; did you mean 'arrivals'?
@@ -43,7 +60,7 @@ $ ridge serve --step-time 20ms --arrivals sometimes:5
 ridge: arrivals 'sometimes:5' not understood; write poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32 or closed:32,think=2s
 [2]
 $ ridge serve --step-time 20ms
-ridge: no requests: give --trace FILE, --measured DIR, or --arrivals with --prompt and --answer
+ridge: no requests: give --trace FILE, --measured RUN, or --arrivals with --isl and --osl
 [2]
 $ ridge serve --arrivals poisson:1/s
 ridge: what runs on what? give --model and --hw, or --kernel-times, or a constant --step-time

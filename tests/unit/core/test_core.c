@@ -186,6 +186,13 @@ static void a_swap_of_letters_is_one_mistake(void **state)
     static const char *const names[] = {"h100-sxm", "h200-sxm", NULL};
     assert_null(rg_text_nearest("mi300x", names));
     assert_string_equal(rg_text_nearest("h20-sxm", names), "h200-sxm");
+    /* Another name for the only known one of a group; not where two of the group are apart. */
+    static const char *const one[] = {"batch", "context", NULL};
+    static const char *const both[] = {"prompt", "context", NULL};
+    assert_string_equal(rg_text_synonym("isl", one), "context");
+    assert_null(rg_text_synonym("isl", both));
+    assert_null(rg_text_synonym("osl", one));
+    assert_null(rg_text_synonym("batch", one));
 }
 
 static void quantiles_are_linear_between_order_statistics(void **state)
