@@ -19,12 +19,12 @@ double rg_line_at(const rg_line *line, double x);
 
 struct rg_kernel_times {
     rg_kernel_times_use use;
-    rg_line dense;       /* all dense layers of a pass together, by tokens, s */
-    rg_line heads;       /* by sequences, s */
-    rg_ragged moe;       /* one MoE layer, s, by tokens and experts touched */
-    rg_ragged attention; /* one layer, s, by prefill chunk, its past, decodes, their length */
-    double attention_floor;
-    bool apart; /* prompts and decodes attend in kernels of their own */
+    rg_line dense;          /* all dense layers of a pass together, by tokens, s */
+    rg_line heads;          /* by sequences, s */
+    rg_ragged moe;          /* one MoE layer, s, by tokens and experts touched */
+    rg_ragged attention;    /* one layer, s, by prefill chunk, its past, decodes, their length */
+    double attention_floor; /* least of its times, s */
+    bool apart;             /* prompts and decodes attend in kernels of their own */
     const char *note;
 };
 
