@@ -351,10 +351,11 @@ static void drop_failed_speculation(rg_noc_sim *s)
             const uint32_t ovc = v->offer;
             if (s->ovc[ovc].best != ivc || ovc >> s->vc_shift != s->sa_won[i] ||
                 s->ovc[ovc].credits == 0) {
-                /* The allocator has matched the pair, so its pointers have moved. */
+                /* The allocator has matched the pair, so all its pointers have moved. */
                 const uint32_t port = ivc >> s->vc_shift;
                 o->ptr = (port + 1) << s->vc_shift;
                 s->input[port].ptr = s->sa_won[i] + 1;
+                s->input[port].rr = (ivc & ((1u << s->vc_shift) - 1)) + 1;
                 o->best = RG_NOC_NONE;
                 continue;
             }

@@ -224,12 +224,17 @@ static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *
     s->batch_length =
         (uint32_t)((int64_t)p->sample_period * (p->max_periods - p->warmup_periods) / BATCHES);
     s->batch_length = s->batch_length > 0 ? s->batch_length : 1;
+    s->warming = true;
     for (int period = 0; period < p->max_periods; period++) {
         if (period == p->warmup_periods) {
+            s->warming = false;
             rg_noc_state_start_counting(s);
             g->running = true;
             g->since = s->now;
             g->backlog = backlog_of(s);
+        } else if (s->warming && period % 2 == 0) { /* so that the last one tells the steady state */
+            clear_counts(s);
+            g->since = s->now;
         }
         RG_TRY(rg_noc_state_step(s, p->sample_period, err));
         if (judge_period(s, p, g))

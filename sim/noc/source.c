@@ -198,10 +198,12 @@ static bool take_next(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
     return q->current != RG_NOC_NONE;
 }
 
-/* A free VC with a credit for a head, searched from the one after the last. */
+/* A free VC with a credit for a head, searched from the one after the last. When that one lies
+ * outside the range (a request after a reply), BookSim looks at the first of the range alone. */
 static bool find_vc(const rg_noc_sim *s, source *q, uint32_t port, uint32_t mask)
 {
-    const uint32_t free = s->output[port].free & mask;
+    const uint32_t range = (mask >> q->last_vc & 1) != 0 ? mask : mask & -mask;
+    const uint32_t free = s->output[port].free & range;
     uint32_t ahead = free & ~((2u << q->last_vc) - 1), behind = free & ~ahead;
     for (int pass = 0; pass < 2; pass++, ahead = behind)
         for (; ahead != 0; ahead &= ahead - 1) {
@@ -301,7 +303,7 @@ rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
                       .queue_last = RG_NOC_NONE,
                       .calendar_next = RG_NOC_NONE,
                       .birth = UINT64_MAX / 2,
-                      .last_vc = s->vcs - 1};
+                      .last_vc = RG_NOC_MAX_VCS - 1};
         const double factor = cl->node_factor != NULL ? cl->node_factor[i / classes] : 1.0;
         const double rate = cl->packets_per_cycle * factor;
         if (config->sends != NULL || rate == 0.0)
@@ -345,7 +347,6 @@ static void record_packet(rg_noc_sim *s, const packet *p)
     batch = batch < BATCHES ? batch : BATCHES - 1;
     s->batch_sum[batch] += latency;
     s->batch_count[batch]++;
-    s->recorded_out--;
 }
 
 static void queue_reply(rg_noc_sim *s, const packet *request)
@@ -361,6 +362,8 @@ static void queue_reply(rg_noc_sim *s, const packet *request)
     p->destination = asked.source;
     p->kind = asked.kind | 1;
     p->flags = asked.flags & (PACKET_WRITE | PACKET_RECORD);
+    if (s->recording && s->now < s->drain_from)
+        p->flags |= PACKET_RECORD;
     p->length = (uint16_t)(write ? cl->write_reply : cl->read_reply);
     p->birth = s->now;
     p->arrived = p->hops = 0;
@@ -394,8 +397,9 @@ void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit)
         return;
     if (s->counting)
         s->node_packets[node]++;
-    if (p->flags & PACKET_RECORD)
+    if (p->flags & PACKET_RECORD || s->warming)
         record_packet(s, p);
+    s->recorded_out -= (p->flags & PACKET_RECORD) != 0;
     if (s->config->sends != NULL)
         rg_noc_state_stream_arrived(s, p->send, p->length);
     else if (!(p->kind & 1) && s->config->classes[p->kind / 2].request_reply)

@@ -192,6 +192,7 @@ struct rg_noc_sim {
 
     /* what is measured */
     bool counting, recording;
+    bool warming; /* every packet that arrives counts, for the comparison of periods */
     uint32_t drain_from; /* packets born from here on are not recorded */
     uint32_t record_from, batch_length;
     int64_t recorded_out; /* recorded packets that have not arrived */
