@@ -76,7 +76,7 @@ rg_status rg_noc_command_replay(rg_arena *arena, const rg_args *args, rg_report 
                                 rg_err *err)
 {
     rg_noc_replay *replay;
-    int64_t seeds = 5;
+    int64_t seeds = 0;
     int judged = 0, within = 0;
     if (rg_arg_given(args, "seeds"))
         RG_TRY(rg_arg_int(args, "seeds", 1, 1024, &seeds, err));
@@ -104,6 +104,9 @@ rg_status rg_noc_command_replay(rg_arena *arena, const rg_args *args, rg_report 
     if (!replay->saturation_bracketed)
         rg_report_assume(report, "no load of the reference is unstable: its highest load stands "
                                  "for saturation");
+    if (seeds == 0)
+        rg_report_assume(report, "each row sees the packets that BookSim 2 draws from the row's "
+                                 "seed; --seeds N averages over N runs of ridge's own drawing");
     for (int i = 0; i < replay->assumption_count; i++)
         rg_report_assume(report, "%s", replay->assumptions[i]);
     rg_report_assume(report, "latency deviations are taken at the sampled number of hops: the "

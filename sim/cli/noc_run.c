@@ -368,8 +368,10 @@ static rg_status report_points(noc_run *n)
         deadlock |= n->results[i].deadlocked;
     }
     if (deadlock)
-        rg_report_line(n->report, "DEADLOCK: flits were found that can never move again. The "
-                                  "routing is not free of deadlock with these virtual channels.");
+        rg_report_line(n->report,
+                       "DEADLOCK: flits were found that can never move again. Routing "
+                       "'%s' is not free of deadlock with these virtual channels.",
+                       rg_noc_routing_names[n->design->router.routing]);
     const int shown = showcase(n);
     int64_t rows;
     RG_TRY(rg_arg_int(n->args, "links", 0, 1000000, &rows, n->err));

@@ -64,7 +64,8 @@ static uint64_t output_key(const rg_noc_sim *s, const matcher *m, const request 
         m->vc_stage ? s->ovc[r->output].ptr : s->output[r->output].ptr >> s->vc_shift;
     const uint32_t vc = r->ivc & ((1u << s->vc_shift) - 1);
     const uint32_t turn = m->vc_stage ? 0 : (vc - s->input[r->input].rr) & 0xff;
-    return (uint64_t)r->rank << 48 | (uint64_t)(uint32_t)(r->input - ptr) << 8 | turn;
+    const uint64_t rank = m->vc_stage ? 0 : r->rank; /* a head's wish binds no output VC */
+    return rank << 48 | (uint64_t)(uint32_t)(r->input - ptr) << 8 | turn;
 }
 
 static void keep_better(const rg_noc_sim *s, const matcher *m, uint32_t *best, uint32_t i,

@@ -91,7 +91,22 @@ static bool output_vc_lives(const rg_noc_sim *s, const in_flight *f, const uint8
     return s->ovc[ovc].credits > 0 || s->ivc[target].count == 0 || lives[target];
 }
 
-static bool head_lives(const rg_noc_sim *s, const uint8_t *lives, uint32_t ivc)
+/* Could an output VC that a head asks for be granted sooner or later? With wait_for_tail_credit it
+ * is nobody's while what lies behind it drains. */
+static bool may_be_free(const rg_noc_sim *s, const in_flight *f, const uint8_t *lives, uint32_t ovc)
+{
+    const uint32_t owner = s->ovc[ovc].owner;
+    if (owner != RG_NOC_NONE)
+        return lives[owner];
+    if (!s->ovc[ovc].tail_sent)
+        return true;
+    const uint32_t target =
+        s->output[ovc >> s->vc_shift].target | (ovc & ((1u << s->vc_shift) - 1));
+    return target >= s->inputs << s->vc_shift || f->flits[target] > 0 ||
+           s->ivc[target].count == 0 || lives[target];
+}
+
+static bool head_lives(const rg_noc_sim *s, const in_flight *f, const uint8_t *lives, uint32_t ivc)
 {
     candidate list[2 * RG_NOC_MAX_DIMS] = {{s->ivc[ivc].out, s->ivc[ivc].mask, false}};
     const int count =
@@ -99,8 +114,7 @@ static bool head_lives(const rg_noc_sim *s, const uint8_t *lives, uint32_t ivc)
     for (int c = 0; c < count; c++)
         for (uint32_t mask = list[c].mask; mask != 0; mask &= mask - 1) {
             const uint32_t ovc = list[c].out << s->vc_shift | (uint32_t)__builtin_ctz(mask);
-            const uint32_t owner = s->ovc[ovc].owner;
-            if (owner == RG_NOC_NONE || lives[owner])
+            if (may_be_free(s, f, lives, ovc))
                 return true;
         }
     return false;
@@ -122,7 +136,8 @@ static bool input_vc_lives(const rg_noc_sim *s, const in_flight *f, const uint8_
     const input_vc *v = &s->ivc[ivc];
     if (v->count == 0)
         return v->ovc == RG_NOC_NONE || feeder_lives(s, f, lives, ivc);
-    return v->ovc != RG_NOC_NONE ? output_vc_lives(s, f, lives, v->ovc) : head_lives(s, lives, ivc);
+    return v->ovc != RG_NOC_NONE ? output_vc_lives(s, f, lives, v->ovc)
+                                 : head_lives(s, f, lives, ivc);
 }
 
 /* Marks what can move, until nothing more can be marked; the rest waits for itself for ever. */

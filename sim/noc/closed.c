@@ -197,26 +197,55 @@ static int home_of(const rg_noc_graph *g, int node)
     return g->in_router[g->node_input[node]];
 }
 
-/* Valiant: one leg to any node alike, and from any node to where the traffic goes. */
-static rg_status spread_valiant(walker *w, int source, int node, double flits, rg_err *err)
+/* May a packet go by way of node m? Valiant: any; ROMM: those between source and node. */
+static bool may_go_by(const walker *w, int source, int node, int m)
 {
-    const int nodes = w->graph->nodes;
-    for (int m = 0; m < nodes; m++) {
+    const rg_noc_graph *g = w->graph;
+    for (int d = 0; w->router->routing == RG_NOC_ROUTE_ROMM && d < g->dims; d++) {
+        const int a = rg_noc_digit(g, source, d), b = rg_noc_digit(g, node, d);
+        const int at = rg_noc_digit(g, m, d);
+        if (at < (a < b ? a : b) || at > (a < b ? b : a))
+            return false;
+    }
+    return true;
+}
+
+/* One leg to any of the nodes on the way alike, and from there to where the traffic goes. */
+static rg_status spread_by_way(walker *w, int source, int node, double flits, rg_err *err)
+{
+    int count = 0;
+    for (int m = 0; m < w->graph->nodes; m++)
+        count += may_go_by(w, source, node, m);
+    for (int m = 0; m < w->graph->nodes; m++) {
+        if (!may_go_by(w, source, node, m))
+            continue;
         /* The exit at the middle is not taken; spread counts it, so it is taken back. */
-        RG_TRY(spread(w, home_of(w->graph, source), m, flits / nodes, err));
-        w->load[w->graph->node_output[m]] -= flits / nodes;
-        RG_TRY(spread(w, home_of(w->graph, m), node, flits / nodes, err));
+        RG_TRY(spread(w, home_of(w->graph, source), m, flits / count, err));
+        w->load[w->graph->node_output[m]] -= flits / count;
+        RG_TRY(spread(w, home_of(w->graph, m), node, flits / count, err));
     }
     return RG_OK;
 }
 
 static rg_status add_flow(walker *w, int source, int node, double flits, rg_err *err)
 {
+    const int home = home_of(w->graph, source);
     if (flits == 0.0)
         return RG_OK;
-    if (w->router->routing == RG_NOC_ROUTE_VALIANT)
-        return spread_valiant(w, source, node, flits, err);
-    return spread(w, home_of(w->graph, source), node, flits, err);
+    switch (w->router->routing) {
+    case RG_NOC_ROUTE_VALIANT:
+    case RG_NOC_ROUTE_ROMM:
+        return spread_by_way(w, source, node, flits, err);
+    case RG_NOC_ROUTE_XY_YX:
+    case RG_NOC_ROUTE_ADAPTIVE_XY_YX: /* an idle network leaves the choice to the coin */
+        RG_TRY(spread(w, home, node, 0.5 * flits, err));
+        w->ways.descending = true;
+        const rg_status status = spread(w, home, node, 0.5 * flits, err);
+        w->ways.descending = false;
+        return status;
+    default:
+        return spread(w, home, node, flits, err);
+    }
 }
 
 /* Valiant's mean over the nodes on the way: hops and links of both legs, the middle router once. */

@@ -55,7 +55,10 @@ INLINE void front(rg_noc_sim *s, body b, uint32_t ivc, uint32_t flit, uint32_t f
         v->out = in->out_first + in->row[p->destination];
         v->mask = s->kind_mask[p->kind];
     } else {
-        rg_noc_state_route(s, ivc, flit);
+        if (!s->lookahead)
+            rg_noc_state_route(s, p, ivc >> b.shift, ivc & ((1u << b.shift) - 1));
+        v->out = p->out;
+        v->mask = p->mask;
     }
     if (b.plain || !s->slow) {
         want_vc(s, ivc);
@@ -423,6 +426,8 @@ INLINE void sa_grant(rg_noc_sim *s, body b)
         if (shift > 0)
             in->rr = (ivc & vc_mask) + 1;
         taken->credits--;
+        if (s->lookahead && (flit & FLIT_HEAD) && o->target < s->inputs << shift)
+            rg_noc_state_route(s, &s->pool[flit >> 2], o->target >> shift, vc);
         rg_noc_state_send_flit(s, o->delay, o->target | vc, flit);
         rg_noc_state_send_credit(s, in->credit_delay, in->upstream | (ivc & vc_mask));
         advance_vc(s, b, v, ivc, flit, o, taken, vc);

@@ -232,7 +232,8 @@ static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *
             g->running = true;
             g->since = s->now;
             g->backlog = backlog_of(s);
-        } else if (s->warming && period % 2 == 0) { /* so that the last one tells the steady state */
+        } else if (s->warming &&
+                   period % 2 == 0) { /* so that the last one tells the steady state */
             clear_counts(s);
             g->since = s->now;
         }

@@ -8,6 +8,7 @@
 
 #include "core/csv.h"
 #include "core/file.h"
+#include "core/rng.h"
 #include "noc/anynet.h"
 
 enum { MAX_ROWS = 100000 };
@@ -168,31 +169,46 @@ static rg_status read_allocator(const curve_reader *r, const char *column, rg_no
                    column, name);
 }
 
-static rg_status read_routing(const curve_reader *r, const rg_noc_graph *graph, rg_noc_routing *out,
-                              rg_err *err)
+/* Routing functions by BookSim's names. */
+static const struct {
+    const char *name;
+    rg_noc_shape shape;
+    rg_noc_routing routing;
+} routings[] = {
+    {"dim_order", RG_NOC_MESH, RG_NOC_ROUTE_TABLE},
+    {"dor", RG_NOC_MESH, RG_NOC_ROUTE_TABLE},
+    {"xy_yx", RG_NOC_MESH, RG_NOC_ROUTE_XY_YX},
+    {"adaptive_xy_yx", RG_NOC_MESH, RG_NOC_ROUTE_ADAPTIVE_XY_YX},
+    {"min_adapt", RG_NOC_MESH, RG_NOC_ROUTE_ADAPTIVE},
+    {"romm", RG_NOC_MESH, RG_NOC_ROUTE_ROMM},
+    {"valiant", RG_NOC_MESH, RG_NOC_ROUTE_VALIANT},
+    {"dim_order", RG_NOC_TORUS, RG_NOC_ROUTE_TORUS},
+    {"min_adapt", RG_NOC_TORUS, RG_NOC_ROUTE_ADAPTIVE},
+    {"valiant", RG_NOC_TORUS, RG_NOC_ROUTE_VALIANT},
+    {"nca", RG_NOC_TREE, RG_NOC_ROUTE_TREE},
+    {"anca", RG_NOC_TREE, RG_NOC_ROUTE_TREE_ADAPTIVE},
+    {"dest_tag", RG_NOC_FLY, RG_NOC_ROUTE_TABLE},
+    {"min", RG_NOC_GRAPH, RG_NOC_ROUTE_TABLE},
+};
+
+static rg_status read_routing(const curve_reader *r, const rg_noc_graph *graph,
+                              rg_noc_router *router, rg_err *err)
 {
     const char *name = text_or(r, "routing_function", "");
-    const rg_noc_shape shape = graph->shape;
-    *out = shape == RG_NOC_TORUS  ? RG_NOC_ROUTE_TORUS
-           : shape == RG_NOC_TREE ? RG_NOC_ROUTE_TREE
-                                  : RG_NOC_ROUTE_TABLE;
-    const bool cube = shape == RG_NOC_MESH || shape == RG_NOC_TORUS;
-    if (name[0] == 0 || (cube && (strcmp(name, "dim_order") == 0 || strcmp(name, "dor") == 0)) ||
-        (shape == RG_NOC_TREE && strcmp(name, "nca") == 0) ||
-        (shape == RG_NOC_FLY && strcmp(name, "dest_tag") == 0) ||
-        (shape == RG_NOC_GRAPH && strcmp(name, "min") == 0))
-        return RG_OK;
-    if (shape == RG_NOC_MESH && strcmp(name, "min_adapt") == 0)
-        *out = RG_NOC_ROUTE_ADAPTIVE;
-    else if (cube && strcmp(name, "valiant") == 0)
-        *out = RG_NOC_ROUTE_VALIANT;
-    else
-        return rg_fail(err, RG_ERR_INPUT, column_pos(r, "routing_function"),
-                       "routing_function '%.80s' is unknown for this topology; dim_order, "
-                       "min_adapt and valiant go with a mesh, dim_order and valiant with a torus, "
-                       "nca with a fattree, dest_tag with a fly, min with an anynet",
-                       name);
-    return RG_OK;
+    char known[200] = "";
+    router->one_adaptive_vc = true;
+    for (size_t i = 0; i < sizeof routings / sizeof routings[0]; i++) {
+        if (routings[i].shape != graph->shape)
+            continue;
+        if (name[0] == 0 || strcmp(routings[i].name, name) == 0) {
+            router->routing = routings[i].routing;
+            return RG_OK;
+        }
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+                 known[0] != 0 ? ", " : "", routings[i].name);
+    }
+    return rg_fail(err, RG_ERR_INPUT, column_pos(r, "routing_function"),
+                   "routing_function '%.80s' is unknown for this topology; known: %s", name, known);
 }
 
 /* Columns that ridge holds to one value. */
@@ -245,7 +261,7 @@ static rg_status read_router(const curve_reader *r, rg_noc_config *config, rg_er
     router->wait_for_tail_credit = wait != 0;
     RG_TRY(read_allocator(r, "vc_allocator", &router->vc_allocator, err));
     RG_TRY(read_allocator(r, "sw_allocator", &router->switch_allocator, err));
-    RG_TRY(read_routing(r, config->graph, &router->routing, err));
+    RG_TRY(read_routing(r, config->graph, router, err));
     return refuse_others(r, err);
 }
 
@@ -377,8 +393,7 @@ static rg_status read_protocol(const curve_reader *r, rg_noc_replay_row *row, rg
                        "sim_type '%.80s' is unknown; latency or throughput would do", type);
     p->latency = strcmp(type, "latency") == 0;
     RG_TRY(int_or(r, "seed", 1, &seed, err));
-    uint64_t mix = (uint64_t)seed ^ (uint64_t)(r->replay->count + 1) << 32;
-    row->config.seed = rg_rng_splitmix(&mix);
+    row->config.seed = (uint64_t)seed;
     return RG_OK;
 }
 
@@ -511,10 +526,15 @@ rg_status rg_noc_replay_run(rg_arena *arena, rg_noc_replay *replay, int seeds, b
     for (int i = 0; i < count; i++) {
         rg_noc_replay_row *row = &replay->rows[count - 1 - i]; /* the heaviest come last */
         rg_arena *work = rg_arena_new(RG_ARENA_DEFAULT_CAP_MIB);
+        uint64_t mix = row->config.seed ^ (uint64_t)(count - i) << 32;
         row->config.check = check;
-        status[i] = work == NULL ? RG_ERR_LIMIT
-                                 : rg_noc_run_seeds(work, &row->config, &row->protocol, seeds,
-                                                    false, &row->result, &errors[i]);
+        row->config.lockstep = seeds == 0;
+        if (seeds > 0) /* rows of one curve often share a seed; their runs should not */
+            row->config.seed = rg_rng_splitmix(&mix);
+        status[i] = work == NULL
+                        ? RG_ERR_LIMIT
+                        : rg_noc_run_seeds(work, &row->config, &row->protocol,
+                                           seeds > 0 ? seeds : 1, false, &row->result, &errors[i]);
         rg_arena_free(work);
     }
     for (int i = count - 1; i >= 0; i--)

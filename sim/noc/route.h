@@ -11,6 +11,7 @@
 typedef struct rg_noc_ways {
     const rg_noc_graph *graph;
     rg_noc_routing routing; /* Valiant: of one leg */
+    bool descending;        /* cubes: highest dimension first */
     int32_t *table;         /* [routers * nodes] outputs of free graphs, NULL otherwise */
 } rg_noc_ways;
 
@@ -23,6 +24,8 @@ enum { RG_NOC_MAX_WAYS = 64 };
 
 rg_status rg_noc_ways_new(rg_arena *arena, const rg_noc_graph *graph, rg_noc_routing routing,
                           rg_noc_ways *out, rg_err *err);
+/** Place of a cube's router (or node) in a dimension. */
+int rg_noc_digit(const rg_noc_graph *graph, int router, int dim);
 /** Outputs that a packet for node may take at router, with their probabilities; the number of
  * them (at most RG_NOC_MAX_WAYS: a tree of larger radix is cut to its first up ports). */
 int rg_noc_ways_at(const rg_noc_ways *ways, int router, int node, rg_noc_way *list);

@@ -4,7 +4,9 @@
 
 const char *const rg_noc_allocator_names[] = {"separable_input_first", "separable_output_first",
                                               "islip", "wavefront", NULL};
-const char *const rg_noc_routing_names[] = {"table", "torus", "tree", "adaptive", "valiant", NULL};
+const char *const rg_noc_routing_names[] = {"table",         "torus", "tree",  "adaptive",
+                                            "valiant",       "romm",  "xy_yx", "adaptive_xy_yx",
+                                            "tree_adaptive", NULL};
 
 static rg_status check_between(const char *what, int value, int least, int most, rg_err *err)
 {
@@ -14,34 +16,42 @@ static rg_status check_between(const char *what, int value, int least, int most,
                    value, least, most);
 }
 
-static bool is_cube(const rg_noc_graph *graph)
-{
-    return graph->shape == RG_NOC_MESH || graph->shape == RG_NOC_TORUS;
-}
+/* Topologies that a routing function fits, as bits of rg_noc_shape, and the VCs that it needs on a
+ * mesh; a torus needs twice as many. */
+static const struct {
+    unsigned shapes;
+    int vcs;
+} routings[] = {
+    [RG_NOC_ROUTE_TABLE] = {1u << RG_NOC_MESH | 1u << RG_NOC_FLY | 1u << RG_NOC_GRAPH, 1},
+    [RG_NOC_ROUTE_TORUS] = {1u << RG_NOC_TORUS, 1},
+    [RG_NOC_ROUTE_TREE] = {1u << RG_NOC_TREE, 1},
+    [RG_NOC_ROUTE_ADAPTIVE] = {1u << RG_NOC_MESH | 1u << RG_NOC_TORUS, 2},
+    [RG_NOC_ROUTE_VALIANT] = {1u << RG_NOC_MESH | 1u << RG_NOC_TORUS, 2},
+    [RG_NOC_ROUTE_ROMM] = {1u << RG_NOC_MESH, 2},
+    [RG_NOC_ROUTE_XY_YX] = {1u << RG_NOC_MESH, 2},
+    [RG_NOC_ROUTE_ADAPTIVE_XY_YX] = {1u << RG_NOC_MESH, 2},
+    [RG_NOC_ROUTE_TREE_ADAPTIVE] = {1u << RG_NOC_TREE, 1},
+};
 
 static rg_status check_routing(const rg_noc_config *config, rg_err *err)
 {
     const rg_noc_graph *graph = config->graph;
     const rg_noc_routing routing = config->router.routing;
-    const bool fits = routing == RG_NOC_ROUTE_TABLE
-                          ? graph->shape != RG_NOC_TREE && graph->shape != RG_NOC_TORUS
-                      : routing == RG_NOC_ROUTE_TORUS    ? graph->shape == RG_NOC_TORUS
-                      : routing == RG_NOC_ROUTE_TREE     ? graph->shape == RG_NOC_TREE
-                      : routing == RG_NOC_ROUTE_ADAPTIVE ? graph->shape == RG_NOC_MESH
-                                                         : is_cube(graph);
-    if (!fits)
+    if ((routings[routing].shapes >> graph->shape & 1) == 0)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "routing '%s' does not fit this topology; a mesh takes table, adaptive or "
-                       "valiant, a torus torus or valiant, a tree tree, all else table",
+                       "routing '%s' does not fit this topology; a mesh takes table, adaptive, "
+                       "valiant, romm, xy_yx or adaptive_xy_yx, a torus torus, adaptive or "
+                       "valiant, a tree tree or tree_adaptive, all else table",
                        rg_noc_routing_names[routing]);
-    const int split =
-        (routing == RG_NOC_ROUTE_VALIANT ? 2 : 1) * (graph->shape == RG_NOC_TORUS ? 2 : 1);
+    int needed = routings[routing].vcs;
+    if (graph->shape == RG_NOC_TORUS)
+        needed =
+            routing == RG_NOC_ROUTE_ADAPTIVE && !config->router.one_adaptive_vc ? 3 : 2 * needed;
     for (int c = 0; c < config->class_count; c++) {
         const rg_noc_class *cl = &config->classes[c];
         const int least = cl->request_reply && cl->reply_vc_count < cl->vc_count
                               ? cl->reply_vc_count
                               : cl->vc_count;
-        const int needed = routing == RG_NOC_ROUTE_ADAPTIVE ? 2 : split;
         if (least < needed)
             return rg_fail(
                 err, RG_ERR_MODEL, RG_NOWHERE,
@@ -49,7 +59,7 @@ static rg_status check_routing(const rg_noc_config *config, rg_err *err)
                 "free of deadlock",
                 c, least, rg_noc_routing_names[routing], needed);
     }
-    if (is_cube(graph))
+    if (graph->shape == RG_NOC_MESH || graph->shape == RG_NOC_TORUS)
         for (int d = 0; d < graph->dims; d++)
             if (graph->extent[d] < 2)
                 return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
@@ -216,7 +226,7 @@ static rg_status prepare_routing(rg_noc_sim *s, rg_err *err)
         s->extent[d] = g->extent[d];
     if (s->routing == RG_NOC_ROUTE_TABLE)
         return fill_table(s, err);
-    if (s->routing != RG_NOC_ROUTE_TREE)
+    if (g->shape != RG_NOC_TREE)
         return fill_directions(s, err);
     s->tree_power = RG_NEW(s->arena, int32_t, g->dims + 1, err);
     if (s->tree_power == NULL)
@@ -393,7 +403,14 @@ rg_status rg_noc_sim_new(rg_arena *arena, const rg_noc_config *config, rg_noc_si
     s->slow = s->va_wait > 0 || s->sa_wait > 0;
     s->drain_from = UINT32_MAX;
     s->batch_length = 1;
+    s->lookahead = r->routing != RG_NOC_ROUTE_TABLE && r->routing_delay == 0;
     rg_rng_seed(&s->rng, config->seed, 0x6e6f63);
+    if (config->lockstep) {
+        s->knuth = RG_NEW(arena, rg_knuth, 1, err);
+        if (s->knuth == NULL)
+            return RG_ERR_LIMIT;
+        rg_knuth_seed(s->knuth, config->seed);
+    }
     RG_TRY(prepare_routing(s, err));
     RG_TRY(new_ports(s, err));
     RG_TRY(new_wheels(s, err));

@@ -28,9 +28,15 @@ typedef enum rg_noc_routing {
     RG_NOC_ROUTE_TABLE,    /* shortest path; dimension order on meshes, by digit on flies */
     RG_NOC_ROUTE_TORUS,    /* dimension order, shorter way round, VCs split at the wrap link */
     RG_NOC_ROUTE_TREE,     /* up by a random port until the destination is below, then down */
-    RG_NOC_ROUTE_ADAPTIVE, /* mesh: any productive port; VC 0 is the dimension-order escape. Free of
-                              deadlock only with wait_for_tail_credit */
-    RG_NOC_ROUTE_VALIANT,  /* mesh or torus: by way of a random node, half of the VCs each leg */
+    RG_NOC_ROUTE_ADAPTIVE, /* mesh, torus: any productive port; the first VC (torus: two) is the
+                              dimension-order escape. Free of deadlock only with
+                              wait_for_tail_credit */
+    RG_NOC_ROUTE_VALIANT,  /* mesh, torus: by way of a random node, half of the VCs each leg */
+    RG_NOC_ROUTE_ROMM,     /* mesh: the same by a node between source and destination */
+    RG_NOC_ROUTE_XY_YX, /* mesh: lowest or highest dimension first by a coin, half of the VCs each
+                         */
+    RG_NOC_ROUTE_ADAPTIVE_XY_YX, /* mesh: the same by which first output holds fewer flits */
+    RG_NOC_ROUTE_TREE_ADAPTIVE,  /* tree: of two random up ports the one that holds fewer flits */
 } rg_noc_routing;
 
 typedef enum rg_noc_allocator {
@@ -53,6 +59,8 @@ typedef struct rg_noc_router {
     rg_noc_allocator vc_allocator, switch_allocator;
     int iterations; /* of iSLIP */
     rg_noc_routing routing;
+    bool one_adaptive_vc; /* adaptive on a torus: the fourth VC of a class alone, as in BookSim;
+                             else all but the two escapes */
 } rg_noc_router;
 
 enum { RG_NOC_MAX_CLASSES = 8, RG_NOC_MAX_VCS = 32 };
@@ -97,7 +105,9 @@ typedef struct rg_noc_config {
     int64_t order_count;
     int max_packet; /* flits of the longest packet of a trace */
     uint64_t seed;
-    bool check; /* verify conservation of flits and credits at every cycle (slow) */
+    bool lockstep; /* packets and coins are drawn from seed as BookSim 2 draws them, one trial for
+                      each node and cycle: the very packets of a run of it (slower) */
+    bool check;    /* verify conservation of flits and credits at every cycle (slow) */
 } rg_noc_config;
 
 /** How long to run and when to believe it. */

@@ -122,12 +122,17 @@ static void start_packet(rg_noc_sim *s, packet *p, uint32_t birth)
     p->birth = birth;
     p->arrived = p->hops = 0;
     p->link = RG_NOC_NONE;
-    if (s->routing == RG_NOC_ROUTE_VALIANT)
-        p->middle = rg_rng_below(&s->rng, s->nodes);
     if (s->recording && birth < s->drain_from) {
         p->flags |= PACKET_RECORD;
         s->recorded_out++;
     }
+}
+
+static uint32_t draw_destination(rg_noc_sim *s, const rg_noc_pattern *pattern, uint32_t node)
+{
+    const uint32_t tickets = rg_noc_pattern_tickets(pattern);
+    const uint32_t ticket = tickets > 1 ? rg_noc_state_below(s, tickets) : 0;
+    return (uint32_t)rg_noc_pattern_pick(pattern, (int)node, ticket);
 }
 
 static void draw_packet(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
@@ -138,17 +143,17 @@ static void draw_packet(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
         return;
     packet *p = &s->pool[index];
     p->source = node;
-    p->destination = (uint32_t)rg_noc_pattern_draw(cl->pattern, (int)node, &s->rng);
+    p->destination = draw_destination(s, cl->pattern, node);
     p->kind = (uint8_t)(2 * c);
     p->flags = 0;
     p->length = (uint16_t)cl->flits;
     if (cl->request_reply) {
-        const bool write = rg_rng_real(&s->rng) < cl->write_share;
+        const bool write = rg_noc_state_real(s) < cl->write_share;
         p->flags = write ? PACKET_WRITE : 0;
         p->length = (uint16_t)(write ? cl->write_request : cl->read_request);
     }
     start_packet(s, p, (uint32_t)q->birth);
-    q->birth += draw_gap(s, q);
+    q->birth += s->knuth != NULL ? 0 : draw_gap(s, q);
     q->current = index;
     q->sent = 0;
 }
@@ -178,6 +183,42 @@ static void take_send(rg_noc_sim *s, source *q)
     q->sent = 0;
 }
 
+static bool reply_is_due(const rg_noc_sim *s, const source *q)
+{
+    return q->queue != RG_NOC_NONE && s->pool[q->queue].birth < s->now;
+}
+
+static void take_reply(rg_noc_sim *s, source *q)
+{
+    q->current = q->queue;
+    q->sent = 0;
+    q->queue = s->pool[q->current].link;
+    s->pool[q->current].link = RG_NOC_NONE;
+}
+
+/* As BookSim's traffic manager: one trial for each cycle up to now, until one succeeds; a reply
+ * that is due takes the place of a trial and draws a destination in vain, a plain packet draws a
+ * subnetwork of one. */
+static void lockstep_births(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
+{
+    const rg_noc_class *cl = &s->config->classes[c];
+    const double factor = cl->node_factor != NULL ? cl->node_factor[node] : 1.0;
+    const double rate = cl->packets_per_cycle * factor;
+    while (q->current == RG_NOC_NONE && (reply_is_due(s, q) || q->birth <= s->now)) {
+        if (reply_is_due(s, q)) {
+            take_reply(s, q);
+            draw_destination(s, cl->pattern, node);
+            continue;
+        }
+        if (rate > 0.0 && rg_noc_state_real(s) < rate) {
+            draw_packet(s, q, node, c);
+            if (!cl->request_reply)
+                rg_noc_state_below(s, 1);
+        }
+        q->birth++;
+    }
+}
+
 /* The packet that goes next; false when none is due. Replies go before new requests. */
 static bool take_next(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
 {
@@ -185,13 +226,12 @@ static bool take_next(rg_noc_sim *s, source *q, uint32_t node, uint32_t c)
         if (q->queue == RG_NOC_NONE)
             return false;
         take_send(s, q);
+    } else if (s->knuth != NULL) {
+        lockstep_births(s, q, node, c);
     } else if (q->queue != RG_NOC_NONE) {
-        if (s->pool[q->queue].birth >= s->now)
+        if (!reply_is_due(s, q))
             return false;
-        q->current = q->queue;
-        q->sent = 0;
-        q->queue = s->pool[q->current].link;
-        s->pool[q->current].link = RG_NOC_NONE;
+        take_reply(s, q);
     } else if (q->birth <= s->now) {
         draw_packet(s, q, node, c);
     }
@@ -228,6 +268,8 @@ static bool put_flit(rg_noc_sim *s, source *q, uint32_t node)
         if (!find_vc(s, q, port, s->kind_mask[p->kind]))
             return false;
         o->free &= ~(1u << q->vc);
+        if (s->lookahead)
+            rg_noc_state_route(s, p, o->target >> s->vc_shift, q->vc);
         p->entered = s->now;
         flit |= FLIT_HEAD;
     }
@@ -268,7 +310,7 @@ static void serve_node(rg_noc_sim *s, uint32_t node)
         }
         if (q->current != RG_NOC_NONE || q->queue != RG_NOC_NONE || q->birth <= s->now + 1u)
             stays = true;
-        else
+        else if (s->knuth == NULL)
             put_in_calendar(s, node * classes + c);
     }
     if (!stays)
@@ -277,7 +319,15 @@ static void serve_node(rg_noc_sim *s, uint32_t node)
 
 void rg_noc_state_inject(rg_noc_sim *s)
 {
-    read_calendar(s);
+    if (s->knuth == NULL) {
+        read_calendar(s);
+    } else { /* all draw before any sends */
+        const uint32_t classes = (uint32_t)s->config->class_count;
+        for (uint32_t i = 0; i < s->nodes * classes; i++)
+            if (s->source[i].current != RG_NOC_NONE ||
+                take_next(s, &s->source[i], i / classes, i % classes))
+                activate(s, i / classes);
+    }
     for (uint32_t t = 0; t < s->active.summaries; t++)
         for (uint64_t sum = s->active.summary[t]; sum != 0; sum &= sum - 1) {
             const uint32_t w = t << 6 | (uint32_t)__builtin_ctzll(sum);
@@ -314,6 +364,10 @@ rg_status rg_noc_state_sources(rg_noc_sim *s, rg_err *err)
                 "node '%u' would send %g packets a cycle; a source can start at most one "
                 "a cycle",
                 i / classes, rate);
+        if (s->knuth != NULL) {
+            q->birth = 0;
+            continue;
+        }
         q->gap_scale = rate < 1.0 ? 1.0 / log_one_minus(rate) : 0.0;
         q->birth = draw_gap(s, q) - 1;
         put_in_calendar(s, i);
@@ -368,8 +422,6 @@ static void queue_reply(rg_noc_sim *s, const packet *request)
     p->birth = s->now;
     p->arrived = p->hops = 0;
     p->link = RG_NOC_NONE;
-    if (s->routing == RG_NOC_ROUTE_VALIANT)
-        p->middle = rg_rng_below(&s->rng, s->nodes);
     s->recorded_out += (p->flags & PACKET_RECORD) != 0;
     const uint32_t classes = (uint32_t)s->config->class_count;
     source *q = &s->source[p->source * classes + asked.kind / 2];

@@ -9,19 +9,29 @@
 #ifndef RG_NOC_STATE_H
 #define RG_NOC_STATE_H
 
+#include "core/rng.h"
+#include "noc/knuth.h"
 #include "noc/sim.h"
 
 #define RG_NOC_NONE UINT32_MAX
 
 enum { FLIT_TAIL = 1, FLIT_HEAD = 2 }; /* low bits of a flit; the rest is its packet */
 
-enum { PACKET_RECORD = 1, PACKET_UPPER = 2, PACKET_SECOND_LEG = 4, PACKET_WRITE = 8 };
+enum {
+    PACKET_RECORD = 1,
+    PACKET_UPPER = 2,      /* torus: starts this dimension at the higher digit */
+    PACKET_SECOND_LEG = 4, /* Valiant, ROMM */
+    PACKET_WRITE = 8,
+    PACKET_DESCENDING = 16, /* highest dimension first */
+    PACKET_ESCAPED = 32,    /* adaptive: stays on escape VCs */
+};
 
 typedef struct packet {
     uint32_t destination, source;
     uint32_t birth, entered; /* cycle */
     uint32_t link;           /* next in its source queue; in the network: arrival of the head */
-    uint32_t middle;         /* Valiant: node on the way */
+    uint32_t middle;         /* Valiant, ROMM: node on the way */
+    uint32_t out, mask;      /* where it goes at the router it is sent to; unused by tables */
     uint32_t send;           /* index in the trace */
     uint16_t length, arrived, hops;
     uint8_t kind; /* 2 * class + is a reply */
@@ -170,6 +180,7 @@ struct rg_noc_sim {
     uint32_t sa_wait;     /* beyond the cycle after: switch_alloc_delay - 1 */
     uint32_t *arrived_at; /* [inputs << shift][buffer] when sa_wait > 0 */
     bool speculative, slow, serial;
+    bool lookahead; /* routes by more than a table, and one hop ahead */
 
     rg_noc_routing routing;
     uint16_t *table;     /* [routers * nodes] local output */
@@ -188,11 +199,12 @@ struct rg_noc_sim {
     uint8_t *last_class; /* [nodes] */
     uint32_t calendar[CALENDAR];
     rg_rng rng;
+    rg_knuth *knuth; /* of a lockstep run, else NULL */
     log_table logs;
 
     /* what is measured */
     bool counting, recording;
-    bool warming; /* every packet that arrives counts, for the comparison of periods */
+    bool warming;        /* every packet that arrives counts, for the comparison of periods */
     uint32_t drain_from; /* packets born from here on are not recorded */
     uint32_t record_from, batch_length;
     int64_t recorded_out; /* recorded packets that have not arrived */
@@ -207,8 +219,8 @@ struct rg_noc_sim {
     bool starved;          /* the pool could not grow */
 };
 
-/* engine.c */
-void rg_noc_state_route(rg_noc_sim *s, uint32_t ivc, uint32_t flit);
+/* route.c: fills out and mask of a packet that comes by VC vc of input port */
+void rg_noc_state_route(rg_noc_sim *s, packet *p, uint32_t port, uint32_t vc);
 /* source.c: sources and sinks */
 void rg_noc_state_inject(rg_noc_sim *s);
 void rg_noc_state_sink(rg_noc_sim *s, uint32_t node, uint32_t vc, uint32_t flit);
@@ -237,6 +249,16 @@ int rg_noc_state_candidates(const rg_noc_sim *s, uint32_t ivc, candidate *list);
 static inline uint32_t rg_noc_state_front_flit(const rg_noc_sim *s, uint32_t ivc)
 {
     return s->ring[s->ivc[ivc].base + s->ivc[ivc].head];
+}
+
+/* A number from 0 to n - 1, and one from 0 to below 1. */
+static inline uint32_t rg_noc_state_below(rg_noc_sim *s, uint32_t n)
+{
+    return s->knuth != NULL ? rg_knuth_whole(s->knuth) % n : rg_rng_below(&s->rng, n);
+}
+static inline double rg_noc_state_real(rg_noc_sim *s)
+{
+    return s->knuth != NULL ? rg_knuth_real(s->knuth) : rg_rng_real(&s->rng);
 }
 
 /* What lies in a bucket of a wheel. */

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rng.h"
 #include "core/text.h"
 
-static const char *const names[] = {"uniform", "transpose", "bitcomp", "bitrev",      "shuffle",
-                                    "tornado", "neighbor",  "hotspot", "permutation", NULL};
+static const char *const names[] = {"uniform",    "transpose", "bitcomp",     "bitrev",
+                                    "shuffle",    "tornado",   "neighbor",    "diagonal",
+                                    "asymmetric", "hotspot",   "permutation", NULL};
 
 static int address_bits(int nodes)
 {
@@ -188,7 +190,8 @@ rg_status rg_noc_pattern_parse(rg_arena *arena, const char *text, const rg_noc_g
         const char *near = rg_text_nearest(name, names);
         return rg_fail(err, RG_ERR_INPUT, pos,
                        "traffic '%.80s' is unknown; %s%s%suniform, transpose, bitcomp, bitrev, "
-                       "shuffle, tornado, neighbor, hotspot(...) and permutation(seed) are known",
+                       "shuffle, tornado, neighbor, diagonal, asymmetric, hotspot(...) and "
+                       "permutation(seed) are known",
                        text, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
     }
     *p = (rg_noc_pattern){.kind = (rg_noc_pattern_kind)kind, .text = text, .nodes = graph->nodes};
@@ -210,16 +213,26 @@ rg_status rg_noc_pattern_parse(rg_arena *arena, const char *text, const rg_noc_g
     if (text[length] != 0)
         return rg_fail(err, RG_ERR_INPUT, pos, "traffic '%s' takes no arguments, found '%.80s'",
                        name, text + length);
-    return p->kind == RG_NOC_UNIFORM ? RG_OK : fill_targets(arena, graph, p, pos, err);
+    if (p->kind == RG_NOC_ASYMMETRIC && p->nodes % 2 != 0)
+        return rg_fail(err, RG_ERR_INPUT, pos,
+                       "traffic 'asymmetric' sends to either half, and '%d' nodes have none",
+                       p->nodes);
+    const bool drawn =
+        p->kind == RG_NOC_UNIFORM || p->kind == RG_NOC_DIAGONAL || p->kind == RG_NOC_ASYMMETRIC;
+    return drawn ? RG_OK : fill_targets(arena, graph, p, pos, err);
 }
 
 void rg_noc_pattern_shares(const rg_noc_pattern *p, int source, double *share)
 {
     for (int n = 0; n < p->nodes; n++)
-        share[n] = p->kind == RG_NOC_UNIFORM ? 1.0 / p->nodes : 0.0;
-    if (p->target != NULL)
-        share[p->target[source]] = 1.0;
-    for (int i = 0; i < p->spots; i++)
-        share[p->spot[i]] +=
-            (double)(p->spot_before[i + 1] - p->spot_before[i]) / (double)p->spot_before[p->spots];
+        share[n] = 0.0;
+    if (p->kind == RG_NOC_HOTSPOT) { /* not ticket by ticket: the weights may be large */
+        for (int i = 0; i < p->spots; i++)
+            share[p->spot[i]] += (double)(p->spot_before[i + 1] - p->spot_before[i]) /
+                                 (double)p->spot_before[p->spots];
+        return;
+    }
+    const uint32_t tickets = rg_noc_pattern_tickets(p);
+    for (uint32_t t = 0; t < tickets; t++)
+        share[rg_noc_pattern_pick(p, source, t)] += 1.0 / tickets;
 }

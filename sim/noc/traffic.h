@@ -7,7 +7,6 @@
 #ifndef RG_NOC_TRAFFIC_H
 #define RG_NOC_TRAFFIC_H
 
-#include "core/rng.h"
 #include "noc/graph.h"
 
 typedef enum rg_noc_pattern_kind {
@@ -18,6 +17,8 @@ typedef enum rg_noc_pattern_kind {
     RG_NOC_SHUFFLE,    /* address bits rotated left by one */
     RG_NOC_TORNADO,    /* each digit d to (d + ceil(k/2) - 1) mod k */
     RG_NOC_NEIGHBOR,   /* each digit d to (d + 1) mod k */
+    RG_NOC_DIAGONAL,   /* two in three to itself, one to the next node */
+    RG_NOC_ASYMMETRIC, /* the node of either half that has the source's place in it */
     RG_NOC_HOTSPOT,    /* drawn from a list by weight */
     RG_NOC_PERMUTATION /* one fixed random permutation, by its own seed */
 } rg_noc_pattern_kind;
@@ -38,14 +39,28 @@ typedef struct rg_noc_pattern {
 rg_status rg_noc_pattern_parse(rg_arena *arena, const char *text, const rg_noc_graph *graph,
                                rg_pos pos, rg_noc_pattern **out, rg_err *err);
 
-/** Draw the destination of a packet from source. */
-static inline int rg_noc_pattern_draw(const rg_noc_pattern *p, int source, rg_rng *rng)
+/** How many equally likely tickets decide a destination; 1: nothing is drawn. */
+static inline uint32_t rg_noc_pattern_tickets(const rg_noc_pattern *p)
+{
+    return p->target != 0                 ? 1
+           : p->kind == RG_NOC_UNIFORM    ? (uint32_t)p->nodes
+           : p->kind == RG_NOC_DIAGONAL   ? 3
+           : p->kind == RG_NOC_ASYMMETRIC ? 2
+           : p->spots == 1                ? 1
+                                          : (uint32_t)p->spot_before[p->spots];
+}
+
+/** Destination of a packet from source that drew ticket, 0 to tickets - 1. */
+static inline int rg_noc_pattern_pick(const rg_noc_pattern *p, int source, uint32_t ticket)
 {
     if (p->target != 0)
         return p->target[source];
     if (p->kind == RG_NOC_UNIFORM)
-        return (int)rg_rng_below(rng, (uint32_t)p->nodes);
-    const int64_t ticket = rg_rng_below(rng, (uint32_t)p->spot_before[p->spots]);
+        return (int)ticket;
+    if (p->kind == RG_NOC_DIAGONAL)
+        return ticket == 0 ? (source + 1) % p->nodes : source;
+    if (p->kind == RG_NOC_ASYMMETRIC)
+        return source % (p->nodes / 2) + (ticket != 0 ? p->nodes / 2 : 0);
     int low = 0, high = p->spots;
     while (high - low > 1) {
         const int middle = (low + high) / 2;

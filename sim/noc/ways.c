@@ -15,6 +15,13 @@ rg_status rg_noc_ways_new(rg_arena *arena, const rg_noc_graph *graph, rg_noc_rou
     return RG_OK;
 }
 
+int rg_noc_digit(const rg_noc_graph *g, int router, int dim)
+{
+    for (int d = 0; d < dim; d++)
+        router /= g->extent[d];
+    return router % g->extent[dim];
+}
+
 /* Output of a cube's router in dimension d, + or -; ports stand in that order and edges of a mesh
  * leave theirs out. */
 static int cube_output(const rg_noc_graph *g, int router, int dim, bool minus)
@@ -35,10 +42,10 @@ static int cube_output(const rg_noc_graph *g, int router, int dim, bool minus)
 static int cube_ways(const rg_noc_ways *ways, int router, int node, rg_noc_way *list)
 {
     const rg_noc_graph *g = ways->graph;
-    int count = 0, step = 1;
-    for (int d = 0; d < g->dims; d++) {
-        const int k = g->extent[d], here = router / step % k, there = node / step % k;
-        step *= k;
+    int count = 0;
+    for (int i = 0; i < g->dims; i++) {
+        const int d = ways->descending ? g->dims - 1 - i : i, k = g->extent[d];
+        const int here = rg_noc_digit(g, router, d), there = rg_noc_digit(g, node, d);
         if (here == there)
             continue;
         const int ahead = (there - here + k) % k;

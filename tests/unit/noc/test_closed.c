@@ -227,8 +227,6 @@ static void patterns_are_those_of_the_book(void **state)
     (void)state;
     rg_noc_design *d;
     rg_noc_pattern *p;
-    rg_rng rng;
-    rg_rng_seed(&rng, 1, 1);
     assert_ok(rg_noc_design_load(arena, "mesh:8x8", &d, &err));
     static const struct {
         const char *name;
@@ -238,22 +236,31 @@ static void patterns_are_those_of_the_book(void **state)
                  {"hotspot(17)", 5, 17}};
     for (int i = 0; i < 7; i++) {
         assert_ok(rg_noc_pattern_parse(arena, cases[i].name, d->graph, RG_NOWHERE, &p, &err));
-        assert_int_equal(rg_noc_pattern_draw(p, cases[i].source, &rng), cases[i].target);
+        assert_int_equal(rg_noc_pattern_tickets(p), 1);
+        assert_int_equal(rg_noc_pattern_pick(p, cases[i].source, 0), cases[i].target);
     }
     int hits[64] = {0};
     assert_ok(
         rg_noc_pattern_parse(arena, "hotspot({{1,2,3},{1,2,5}})", d->graph, RG_NOWHERE, &p, &err));
-    for (int i = 0; i < 80000; i++)
-        hits[rg_noc_pattern_draw(p, 0, &rng)]++;
-    assert_close(hits[1], 10000, 0.04);
-    assert_close(hits[2], 20000, 0.03);
-    assert_close(hits[3], 50000, 0.02);
+    for (uint32_t i = 0; i < rg_noc_pattern_tickets(p); i++)
+        hits[rg_noc_pattern_pick(p, 0, i)]++;
+    assert_int_equal(hits[1], 1);
+    assert_int_equal(hits[2], 2);
+    assert_int_equal(hits[3], 5);
     double share[64], sum = 0.0;
     rg_noc_pattern_shares(p, 0, share);
     for (int n = 0; n < 64; n++)
         sum += share[n];
     assert_close(sum, 1.0, 1e-12);
     assert_close(share[3], 0.625, 1e-12);
+    assert_ok(rg_noc_pattern_parse(arena, "diagonal", d->graph, RG_NOWHERE, &p, &err));
+    rg_noc_pattern_shares(p, 63, share);
+    assert_close(share[63], 2.0 / 3.0, 1e-12);
+    assert_close(share[0], 1.0 / 3.0, 1e-12);
+    assert_ok(rg_noc_pattern_parse(arena, "asymmetric", d->graph, RG_NOWHERE, &p, &err));
+    rg_noc_pattern_shares(p, 40, share);
+    assert_close(share[8], 0.5, 1e-12);
+    assert_close(share[40], 0.5, 1e-12);
 }
 
 static void unknown_patterns_are_refused_with_the_nearest(void **state)
