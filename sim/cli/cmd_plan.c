@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/plan.h"
 #include "core/find.h"
@@ -96,6 +98,21 @@ static rg_status answer_fits(rg_arena *arena, const rg_args *args, const rg_plan
                          space->model->name);
 }
 
+/* After a second or two, as most plans are done by then. */
+static void show_progress(void *context, const rg_plan_run *run)
+{
+    if (time(NULL) - *(const time_t *)context < 2)
+        return;
+    fprintf(stderr, "\r%lld of %d combinations settled, %lld simulations\033[K",
+            (long long)run->settled, run->space.candidate_count, (long long)run->trials);
+}
+
+static void wipe_progress(const rg_plan_run *run)
+{
+    if (run->progress)
+        fprintf(stderr, "\r\033[K");
+}
+
 static rg_status answer_offline(const rg_plan_answer *x, const rg_args *args, rg_report *report,
                                 rg_err *err)
 {
@@ -104,6 +121,7 @@ static rg_status answer_offline(const rg_plan_answer *x, const rg_args *args, rg
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "--plot draws cost against latency, which --offline does not ask for");
     RG_TRY(rg_plan_offline_search(x->arena, run, err));
+    wipe_progress(run);
     RG_TRY(rg_plan_report_offline(report, x, err));
     RG_TRY(rg_arg_write(args, report, "devices", err));
     if (run->winner >= 0)
@@ -120,6 +138,11 @@ static rg_status answer_traffic(rg_plan_answer *x, const rg_args *args, const rg
     rg_plan_run *run = x->run;
     RG_TRY(rg_arg_report(x->arena, args, 1, &report, err));
     RG_TRY(rg_plan_prepare(x->arena, plan, NULL, NULL, run, err));
+    time_t started = time(NULL);
+    if (!rg_arg_flag(args, "quiet") && isatty(2)) {
+        run->progress = show_progress;
+        run->progress_context = &started;
+    }
     RG_TRY(inputs(report, plan, &run->space, err));
     if (plan->offline)
         return answer_offline(x, args, report, err);
@@ -130,6 +153,7 @@ static rg_status answer_traffic(rg_plan_answer *x, const rg_args *args, const rg
         RG_TRY(rg_plan_frontier(x->arena, run, &x->points, &x->point_count, err));
         RG_TRY(rg_plan_sensitivity(x->arena, run, &x->swings, &x->swing_count, err));
     }
+    wipe_progress(run);
     rg_plan_report(report, x);
     if (rg_arg_given(args, "plot") && x->brief)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,

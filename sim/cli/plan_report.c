@@ -44,7 +44,7 @@ static void winner_lines(rg_report *report, const rg_plan_answer *x, const rg_pl
         rg_report_figure(report, "saturation_users", "users it carries within the limits",
                          floor(x->saturation * (double)r->users + 0.5), RG_DIM_NONE);
     /* Little's law: in the system at once = arrivals x time in it */
-    const double rate = r->rate_per_s > 0 ? r->rate_per_s : (double)r->count / o->at.makespan_s;
+    const double rate = r->rate_per_s > 0 ? r->rate_per_s : rg_plan_served_per_s(r, &o->at);
     const double inside = rate * o->at.e2e_mean;
     const double cache =
         inside * (r->mean_prompt + 0.5 * r->mean_output) * c->rules.kv_bytes_per_token;
@@ -101,6 +101,11 @@ void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
     else
         rg_report_assume(report,
                          "replicas behind a router that sends each request to the least loaded");
+    if (run->requests.coverage_ratio < 1)
+        rg_report_assume(report,
+                         "so many requests come that %.0f %% of a fleet, %d replicas at least, is "
+                         "simulated with its share of them, as if behind a router of its own",
+                         100 * run->requests.coverage_ratio, RG_PLAN_LEAST_PART);
     for (int i = 0; i < run->space.machine_count; i++) {
         const rg_machine *m = &run->space.machines[i];
         if (isfinite(m->usd_per_hour))

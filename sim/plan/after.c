@@ -17,31 +17,35 @@ static double over(double a, double b)
 typedef struct side {
     int arrangement;
     const rg_least_work *work;
-    double devices, tokens, steps, cached; /* tokens computed; decodes that read a cache */
+    double devices, simulated;    /* all of them; those that did the rest */
+    double tokens, steps, cached; /* tokens computed; decodes that read a cache */
 } side;
 
 /* Steps are counted together; a prefill pool takes as many as its prompts fill. */
 static int sides_of(const rg_candidate *c, const rg_works_of *w, const rg_space *s,
                     const rg_trial *t, side out[2])
 {
-    const rg_usage u = rg_candidate_usage(s, c, t->replicas);
-    const double devices = (double)(u.others * s->arrangements[c->arrangement].devices);
+    const rg_usage u = rg_candidate_usage(s, c, t->replicas),
+                   part = rg_candidate_usage(s, c, t->simulated);
+    const double each = (double)s->arrangements[c->arrangement].devices,
+                 each_prefill = (double)s->arrangements[c->prefill.arrangement].devices;
     const double prompts = (double)t->prefill_tokens, answers = (double)t->output_tokens;
-    out[0] =
-        (side){c->arrangement, w->replica, devices, prompts + answers, (double)t->steps, answers};
-    if (u.prefill == 0)
-        return 1;
     const double filled =
         fmin(ceil(prompts / (double)c->prefill.rules.max_batched_tokens), (double)t->steps);
-    out[0].tokens = answers;
-    out[0].steps -= filled;
-    out[1] = (side){c->prefill.arrangement,
-                    w->prefill,
-                    (double)(u.prefill * s->arrangements[c->prefill.arrangement].devices),
-                    prompts,
-                    filled,
-                    0};
-    return 2;
+    out[0] = (side){.arrangement = c->arrangement,
+                    .work = w->replica,
+                    .devices = (double)u.others * each,
+                    .simulated = (double)part.others * each,
+                    .tokens = answers + (u.prefill > 0 ? 0 : prompts),
+                    .steps = (double)t->steps - (u.prefill > 0 ? filled : 0),
+                    .cached = answers};
+    out[1] = (side){.arrangement = c->prefill.arrangement,
+                    .work = w->prefill,
+                    .devices = (double)u.prefill * each_prefill,
+                    .simulated = (double)part.prefill * each_prefill,
+                    .tokens = prompts,
+                    .steps = filled};
+    return u.prefill > 0 ? 2 : 1;
 }
 
 /* Use of peak and bandwidth, power and energy of one pool, added to the bill. */
@@ -51,7 +55,7 @@ static void add_side(const rg_plan_run *run, const side *x, double makespan, rg_
     rg_energy_account energy;
     const rg_arrangement *a = &run->space.arrangements[x->arrangement];
     const rg_cluster *cluster = run->space.machines[a->machine].cluster;
-    const double span = makespan * x->devices, share = x->devices / (double)out->devices;
+    const double span = makespan * x->simulated, share = x->devices / (double)out->devices;
     const double cache = rg_model_kv_bytes(run->space.model, &a->formats.kv, RG_KV_IDEAL,
                                            run->requests.mean_prompt, 1)
                              .v;
@@ -76,11 +80,16 @@ static void add_side(const rg_plan_run *run, const side *x, double makespan, rg_
         out->electricity_usd_per_hour += energy.electricity.v;
 }
 
+double rg_plan_served_per_s(const rg_plan_requests *r, const rg_trial *t)
+{
+    return over((double)r->count, t->makespan_s) * (double)t->replicas / (double)t->simulated;
+}
+
 static void money(const rg_plan_run *run, const rg_trial *t, rg_plan_bill *out)
 {
     const rg_plan_requests *r = &run->requests;
     /* tokens come as fast as requests do; in a closed loop, as fast as they are served */
-    const double per_s = r->rate_per_s > 0 ? r->rate_per_s : over((double)r->count, t->makespan_s);
+    const double per_s = r->rate_per_s > 0 ? r->rate_per_s : rg_plan_served_per_s(r, t);
     const double millions_in = per_s * r->mean_prompt * 3600 / 1e6,
                  millions_out = per_s * r->mean_output * 3600 / 1e6;
     out->usd_per_million_input = over(out->usd_per_hour, millions_in);
@@ -122,6 +131,7 @@ static rg_status carries(rg_plan_run *run, double load, bool *out, rg_err *err)
     RG_TRY(rg_trial_run(run->workers[0], &run->space.candidates[run->winner], &run->requests,
                         run->outcomes[run->winner].replicas, &how, &t, err));
     run->trials++;
+    rg_plan_show_progress(run, run->settled);
     *out = t.ok;
     return RG_OK;
 }

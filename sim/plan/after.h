@@ -22,6 +22,9 @@ typedef struct rg_plan_bill {
     double compute_ratio, memory_ratio; /* use of peak and bandwidth, mean over the run */
 } rg_plan_bill;
 
+/** Requests a second that a fleet served, by those of the part that was simulated. */
+double rg_plan_served_per_s(const rg_plan_requests *requests, const rg_trial *trial);
+
 /** Power by use of arithmetic and memory (rg_accel_power): flops of the tokens computed and bytes
  * of the steps taken over the run. Errors: none; what is unknown is NaN. */
 void rg_plan_bill_of(rg_arena *arena, const rg_plan_run *run, int candidate, const rg_trial *trial,

@@ -131,6 +131,7 @@ rg_status rg_plan_offline_search(rg_arena *arena, rg_plan_run *run, rg_err *err)
                 items[taken++] = x->index;
         }
         RG_TRY(run_wave(run, items, taken, best, err));
+        rg_plan_show_progress(run, next);
     }
     choose(run);
     return rg_plan_put_in_order(arena, run, err);

@@ -38,6 +38,13 @@ rg_status rg_plan_prepare(rg_arena *arena, const rg_plan *plan, const rg_changes
     return RG_OK;
 }
 
+void rg_plan_show_progress(rg_plan_run *run, int64_t settled)
+{
+    run->settled = settled;
+    if (run->progress)
+        run->progress(run->progress_context, run);
+}
+
 void rg_plan_release(rg_plan_run *run)
 {
     for (int i = 0; i < run->worker_count; i++)
@@ -184,6 +191,7 @@ static rg_status hunt_all(rg_arena *arena, rg_plan_run *run, const ranked *list,
             return RG_OK; /* the bound of every other one is above the best */
         do_wave(&w);
         RG_TRY(finish_wave(arena, &w, &works, err));
+        rg_plan_show_progress(run, next);
     }
     return RG_OK;
 }

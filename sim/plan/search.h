@@ -67,7 +67,11 @@ typedef struct rg_plan_run {
     int nearest;          /* without a winner: the candidate that comes nearest; -1: none fits */
     int64_t trials;
     int64_t screened;    /* candidates whose bound was worked out */
+    int64_t settled;     /* of these, candidates that were simulated or ruled out since */
     bool premise_broken; /* a simulated step beat its roofline: all were simulated instead */
+    /* called now and then while it searches, from one thread; may be NULL */
+    void (*progress)(void *context, const struct rg_plan_run *run);
+    void *progress_context;
     rg_worker **workers;
     int worker_count;
 } rg_plan_run;
@@ -82,6 +86,8 @@ rg_status rg_plan_search(rg_arena *arena, rg_plan_run *run, rg_err *err);
 rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *candidates, int count,
                                rg_err *err);
 void rg_plan_release(rg_plan_run *run);
+
+void rg_plan_show_progress(rg_plan_run *run, int64_t settled);
 
 /** The machine lacks a figure or a link that a candidate needs: it is settled so. */
 void rg_plan_cannot_be(rg_plan_run *run, int candidate, const rg_err *why);

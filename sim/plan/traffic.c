@@ -12,12 +12,21 @@
 static const double covered_s = 120;
 enum { LEAST_REQUESTS = 1000, MOST_REQUESTS = 20000 };
 
-static int64_t request_count(const rg_plan_traffic *t, double rate)
+/* Made-up requests that a fleet should see: two minutes of them, or twenty a user. */
+static double requests_wanted(const rg_plan_traffic *t)
 {
-    if (t->requests > 0)
-        return t->requests;
-    const double wanted = t->users > 0 ? 20.0 * (double)t->users : rate * covered_s;
-    return (int64_t)fmin(fmax(wanted, LEAST_REQUESTS), MOST_REQUESTS);
+    const double wanted = t->users > 0 ? 20.0 * (double)t->users : t->rate_per_s * covered_s;
+    return fmax(wanted, LEAST_REQUESTS);
+}
+
+static int64_t request_count(const rg_plan_traffic *t)
+{
+    return t->requests > 0 ? t->requests : (int64_t)fmin(requests_wanted(t), MOST_REQUESTS);
+}
+
+static double coverage_of(const rg_plan_traffic *t)
+{
+    return t->trace || t->requests > 0 ? 1 : fmin(1, MOST_REQUESTS / requests_wanted(t));
 }
 
 static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traffic_change *change,
@@ -31,7 +40,7 @@ static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traf
     if (!t->trace) {
         /* as many requests whatever the change: the same draws at other times */
         const rg_synth_spec spec = {
-            .requests = request_count(t, t->rate_per_s),
+            .requests = request_count(t),
             .arrivals = *arrivals,
             .prompt = t->prompt,
             .output = t->output,
@@ -223,7 +232,8 @@ rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t ma
                                 const rg_traffic_change *change, rg_plan_requests *out, rg_err *err)
 {
     rg_requests *stream;
-    *out = (rg_plan_requests){.think_s = plan->traffic.think_s};
+    *out = (rg_plan_requests){.think_s = plan->traffic.think_s,
+                              .coverage_ratio = coverage_of(&plan->traffic)};
     out->users = (int64_t)floor((double)plan->traffic.users * change->rate + 0.5);
     RG_TRY(open_source(arena, plan, change, &stream, err));
     rg_status status =

@@ -28,9 +28,11 @@ typedef struct rg_plan_requests {
     int64_t count;
     int64_t users; /* closed loop; 0: open */
     double think_s;
-    bool shared;       /* some requests begin alike */
-    double span_s;     /* first to last arrival, open loop */
-    double rate_per_s; /* (count - 1) / span; 0 in a closed loop or when all come at once */
+    bool shared;           /* some requests begin alike */
+    double span_s;         /* first to last arrival, open loop */
+    double rate_per_s;     /* (count - 1) / span; 0 in a closed loop or when all come at once */
+    double coverage_ratio; /* of the traffic that a fleet should see, what the requests make up: 1,
+                              or less where it is so heavy that a part of a fleet is simulated */
     double mean_prompt, mean_output;
     int64_t least_prompt, most_prompt, most_output;
     int64_t over_long; /* left out, as the model cannot take them */

@@ -249,21 +249,40 @@ static void take(const rg_plan *plan, rg_serve_result *r, rg_trial *out)
         out->excess = INFINITY;
 }
 
+int64_t rg_trial_part(const rg_plan_requests *r, int64_t replicas)
+{
+    const double part = ceil((double)replicas * r->coverage_ratio);
+    if (r->coverage_ratio >= 1 || replicas <= RG_PLAN_LEAST_PART)
+        return replicas;
+    return part > RG_PLAN_LEAST_PART ? (int64_t)part : RG_PLAN_LEAST_PART;
+}
+
+/* Arrivals of a part over those of the fleet: no replica of it gets less than in the fleet. */
+static double part_of_arrivals(const rg_space *s, const rg_candidate *c, int64_t all, int64_t part)
+{
+    const rg_usage u = rg_candidate_usage(s, c, all), v = rg_candidate_usage(s, c, part);
+    const double others = (double)v.others / (double)u.others;
+    return u.prefill > 0 ? fmax(others, (double)v.prefill / (double)u.prefill) : others;
+}
+
 rg_status rg_trial_run(rg_worker *w, const rg_candidate *c, const rg_plan_requests *requests,
                        int64_t replicas, const rg_trial_how *how, rg_trial *out, rg_err *err)
 {
     rg_deployment d;
     rg_requests *stream;
     const rg_goals goals = {0};
-    *out = (rg_trial){.replicas = replicas};
+    const int64_t part = rg_trial_part(requests, replicas);
+    const double share = part_of_arrivals(w->space, c, replicas, part);
+    *out = (rg_trial){.replicas = replicas,
+                      .simulated = part,
+                      .prefill = rg_candidate_usage(w->space, c, replicas).prefill};
     rg_arena_reset(w->scratch);
     w->step_err = (rg_err){0};
     rg_serve_result *result = RG_NEW(w->scratch, rg_serve_result, 1, err);
     if (!result)
         return RG_ERR_LIMIT;
-    RG_TRY(deploy(w, c, replicas, &d, err));
-    out->prefill = d.prefill_replicas;
-    RG_TRY(rg_plan_requests_open(w->scratch, requests, how->one_by_one, how->speed_up,
+    RG_TRY(deploy(w, c, part, &d, err));
+    RG_TRY(rg_plan_requests_open(w->scratch, requests, how->one_by_one, how->speed_up * share,
                                  w->space->plan->seed, &stream, err));
     const rg_status status =
         rg_serve_run(w->scratch, &d, stream, &goals, NULL, w->space->plan->seed, result, err);

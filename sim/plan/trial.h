@@ -13,6 +13,7 @@
 /** Latencies of a trial at the limits' quantiles; index by limit of the plan. */
 typedef struct rg_trial {
     int64_t replicas, prefill; /* all, and those of the prefill pool */
+    int64_t simulated;         /* of all, those that were simulated with their share of traffic */
     bool ok;                   /* every limit is met */
     int worst;                 /* limit with the greatest value over limit */
     double excess;             /* that ratio; 1 or less when ok */
@@ -33,6 +34,15 @@ typedef struct rg_trial {
 typedef struct rg_worker rg_worker;
 rg_status rg_worker_new(const rg_space *space, rg_worker **out, rg_err *err);
 void rg_worker_free(rg_worker *worker);
+
+/** Replicas that stand for a fleet where traffic is too heavy to simulate it whole
+ * (coverage_ratio): as if they had a router of their own. Made-up arrivals are Poisson, and a
+ * random share of a Poisson process is one, so the part sees the fleet's traffic at its own rate;
+ * what it lacks is that a router over all replicas could send a request past its part, so queues
+ * are, if anything, longer. The bound stands: with m of R replicas and arrivals over R/m times the
+ * span, the work fits m (span R/m + T) <= R (span + T). */
+enum { RG_PLAN_LEAST_PART = 8 };
+int64_t rg_trial_part(const rg_plan_requests *requests, int64_t replicas);
 
 /** How a trial departs from the plan's own traffic. */
 typedef struct rg_trial_how {

@@ -53,6 +53,39 @@ static void the_bill_adds_up(void **state)
     rg_plan_release(&run);
 }
 
+/* A part of a fleet with its share of the traffic stands for the whole: eight replicas of 24 see
+ * and draw what all of them do, but for chance. */
+static void a_part_of_a_fleet_stands_for_it(void **state)
+{
+    static const char *const heavy[] = {"hw=h100-sxm",          "tp=1", "rate=360/s", "limit=4000",
+                                        "pools=aggregated,1:2", NULL};
+    const rg_plan plan = plan_with(*state, ask, heavy);
+    const rg_trial_how how = {.speed_up = 1};
+    rg_plan_run run;
+    assert_ok(rg_plan_prepare(*state, &plan, NULL, NULL, &run, &err));
+    for (int i = 0; i < run.space.candidate_count; i++) {
+        const rg_candidate *c = &run.space.candidates[i];
+        rg_trial whole, part;
+        rg_plan_bill a, b;
+        run.requests.coverage_ratio = 1;
+        assert_ok(rg_trial_run(run.workers[0], c, &run.requests, 24, &how, &whole, &err));
+        run.requests.coverage_ratio = 0.2; /* of 24, but eight at least */
+        assert_ok(rg_trial_run(run.workers[0], c, &run.requests, 24, &how, &part, &err));
+        assert_int_equal(whole.simulated, 24);
+        assert_int_equal(part.simulated, 8);
+        assert_int_equal(part.prefill, whole.prefill);
+        assert_close(part.tpot_mean, whole.tpot_mean, 0.05);
+        assert_close(part.e2e_mean, whole.e2e_mean, 0.05);
+        rg_plan_bill_of(*state, &run, i, &whole, &a);
+        rg_plan_bill_of(*state, &run, i, &part, &b);
+        assert_int_equal(b.devices, a.devices);
+        /* the whole is at work for a third of the time, and fills and drains in as long */
+        assert_true(b.watts > a.watts && b.watts < 1.25 * a.watts);
+        assert_close(b.usd_per_million_output, a.usd_per_million_output, 1e-12);
+    }
+    rg_plan_release(&run);
+}
+
 static void the_winner_carries_its_saturation_and_no_more(void **state)
 {
     const rg_plan plan = plan_with(*state, ask, NULL);
@@ -140,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_bill_adds_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_of_a_fleet_stands_for_it, setup, teardown),
         cmocka_unit_test_setup_teardown(the_winner_carries_its_saturation_and_no_more, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(no_point_of_the_frontier_is_beaten, setup, teardown),
