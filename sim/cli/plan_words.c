@@ -72,32 +72,82 @@ void rg_part_limit(const rg_plan_limit *x, char *out, size_t size)
         snprintf(out, size, "p%g %s", x->quantile * 100, rg_plan_metric_name(x->metric));
 }
 
+/* Nothing fits: the candidate with the least to hold, and what it would need. */
+static void unfit_text(const rg_plan_run *run, char *out, size_t size)
+{
+    char split[160], needed[40], there[40];
+    const int i = run->order[0];
+    const rg_candidate *c = rg_part_candidate(run, i);
+    const rg_capacity *m = rg_candidate_tighter(c);
+    rg_candidate_text(&run->space, c, split, sizeof split);
+    rg_quantity_format(m->weight_bytes + m->activation_bytes + m->graph_bytes + m->context_bytes,
+                       RG_DIM_BYTES, 3, needed, sizeof needed);
+    rg_quantity_format(m->usable_bytes, RG_DIM_BYTES, 3, there, sizeof there);
+    snprintf(out, size,
+             "no candidate fits in memory; the nearest is %lld x %s (%s), weights %s: %s a device "
+             "for weights and activations, where %s can be had; a smaller --weight-type, larger "
+             "devices or a cluster of nodes would do",
+             (long long)rg_part_arrangement(run, i)->devices,
+             rg_part_machine(run, i)->cluster->accel->name, split,
+             rg_part_weights(rg_part_arrangement(run, i)), needed, there);
+}
+
+/* Not even the least of the fleets is allowed. */
+static bool caps_text(const rg_plan_run *run, char *out, size_t size)
+{
+    double watts = INFINITY;
+    int64_t devices = INT64_MAX;
+    for (int i = 0; i < run->space.candidate_count; i++) {
+        const rg_candidate *c = rg_part_candidate(run, i);
+        bool by_power;
+        if (!c->fits)
+            continue;
+        if (rg_candidate_most(&run->space, c, &by_power) > 0)
+            return false;
+        const rg_usage u = rg_part_usage(run, i, rg_candidate_least(c));
+        watts = fmin(watts, u.watts);
+        devices = u.devices < devices ? u.devices : devices;
+    }
+    char least[40];
+    rg_quantity_format(watts, RG_DIM_WATTS, 3, least, sizeof least);
+    snprintf(out, size, "the least that holds the model is %lld device%s and %s at TDP",
+             (long long)devices, plural(devices), least);
+    return true;
+}
+
 /* Why nothing was near: no arrangement at all, none that fits, or none with enough devices. */
 static void none_text(const rg_plan_run *run, char *out, size_t size)
 {
-    int unfit = 0;
-    for (int i = 0; i < run->space.candidate_count; i++)
-        unfit += run->outcomes[i].state == RG_PLAN_UNFIT;
-    for (int i = 0; i < run->space.candidate_count; i++)
-        if (run->outcomes[i].at.over_step > 0) {
-            snprintf(out, size,
-                     "prompts are longer than a step of %lld tokens, and '%s' does not cut them; "
-                     "--max-tokens would do",
-                     (long long)rg_part_candidate(run, i)->rules.max_batched_tokens,
-                     rg_policy_names[rg_part_candidate(run, i)->rules.policy]);
-            return;
-        }
-    if (unfit < run->space.candidate_count) {
-        snprintf(out, size, "no candidate carries the load on the devices allowed");
+    const rg_space *s = &run->space;
+    int unfit = 0, impossible = 0;
+    for (int i = 0; i < s->candidate_count; i++) {
+        const rg_outcome *o = &run->outcomes[i];
+        unfit += o->state == RG_PLAN_UNFIT;
+        impossible += o->impossible;
+        if (o->at.over_step == 0)
+            continue;
+        const rg_engine_rules *r = &rg_part_candidate(run, i)->rules;
+        snprintf(out, size,
+                 "prompts are longer than a step of %lld tokens, and '%s' does not cut them; "
+                 "--max-tokens would do",
+                 (long long)r->max_batched_tokens, rg_policy_names[r->policy]);
         return;
     }
-    snprintf(out, size, "no candidate fits in memory");
-    for (int i = 0; unfit == 0 && i < run->space.machine_count; i++)
-        if (run->space.machines[i].impossible > 0) {
-            snprintf(out, size, "no arrangement can be: %s: %s", run->space.machines[i].name,
-                     run->space.machines[i].reason);
-            return;
-        }
+    if (s->candidate_count == 0) {
+        snprintf(out, size, "no arrangement can be");
+        for (int i = s->machine_count - 1; i >= 0; i--)
+            if (s->machines[i].impossible > 0)
+                snprintf(out, size, "no arrangement can be: %s: %s", s->machines[i].name,
+                         s->machines[i].reason);
+    } else if (unfit == s->candidate_count) {
+        unfit_text(run, out, size);
+    } else if (impossible + unfit == s->candidate_count) {
+        for (int i = s->machine_count - 1; i >= 0; i--)
+            if (s->machines[i].lacks[0])
+                snprintf(out, size, "no candidate can run: %.400s", s->machines[i].lacks);
+    } else if (!caps_text(run, out, size)) {
+        snprintf(out, size, "no candidate carries the load on the devices allowed");
+    }
 }
 
 /* Under which load a limit was broken. */

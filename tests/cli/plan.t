@@ -38,7 +38,7 @@ $ ridge plan llama-3.1-8b --hw l4 --rate 1/s --tp 3 -q >/dev/null
 ridge: nothing keeps the limits; no arrangement can be: l4: tp '3' does not divide the 32 query heads [...]
 [1]
 $ ridge plan llama-3.1-70b --hw l4 --rate 1/s --tp 1 --pp 1 -q >/dev/null
-ridge: nothing keeps the limits; no candidate fits in memory
+ridge: nothing keeps the limits; no candidate fits in memory; the nearest is [...] a device for weights and activations, where [...] can be had; [...]
 [1]
 
 # A device that lacks a type is left out with its reason; it does not end the search.
@@ -95,3 +95,6 @@ ridge: nothing keeps the limits; prompts are longer than a step of 8192 tokens, 
 $ ridge plan llama-3.1-8b --hw h100-sxm --rate 3/s --prefill-tp 2
 ridge: option --prefill-tp '2' is not read without split pools; add --pools disaggregated
 [2]
+$ ridge plan llama-3.1-8b --hw h100-sxm --rate 50/s --power-cap 1W -q >/dev/null
+ridge: nothing keeps the limits; the least that holds the model is 1 device and [...] kW at TDP
+[1]
