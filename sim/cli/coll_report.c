@@ -129,6 +129,21 @@ static rg_status put_crossovers(rg_coll_job *j, rg_err *err)
     return RG_OK;
 }
 
+/** Which hops are direct, and that the rest goes through host memory. */
+static void tell_pcie(rg_coll_job *j)
+{
+    static const char *const reach[RG_PEER_REACH_COUNT] = {
+        [RG_PEER_ROOT] = "behind one CPU",
+        [RG_PEER_SWITCH] = "behind one switch",
+        [RG_PEER_NONE] = "nowhere",
+    };
+    rg_report_assume(j->report,
+                     "PCIe: devices read each other directly %s (peer_reach of the node's file), "
+                     "elsewhere through host memory at %.2f of an uplink",
+                     reach[j->setup.cluster->scale_up.peer_reach],
+                     rg_coll_constants_of(j->setup.cluster).switch_ratio);
+}
+
 static void put_assumptions(rg_coll_job *j)
 {
     const rg_cluster *c = j->setup.cluster;
@@ -142,6 +157,8 @@ static void put_assumptions(rg_coll_job *j)
                          c->name);
     else
         rg_report_assume(j->report, "%s", rg_coll_note(j->links));
+    if (c->scale_up.kind == RG_FABRIC_PCIE_TREE && j->base.library != RG_LIB_IDEAL)
+        tell_pcie(j);
     if (outside && j->base.library != RG_LIB_IDEAL)
         rg_report_assume(
             j->report,

@@ -15,6 +15,7 @@ enum { MAX_DEVICES_PER_NODE = 1024, MAX_NODES = 1000000, MAX_EXTENT = 4096 };
 
 static const char *const fabric_names[] = {"none",  "switched", "mesh",      "pcie_tree",
                                            "torus", "fat_tree", "dragonfly", NULL};
+static const char *const reach_names[RG_PEER_REACH_COUNT + 1] = {"root", "switch", "none", NULL};
 
 static const rg_figure_key fabric_keys[] = {
     {"rate_per_direction", RG_DIM_BYTES_PER_S, offsetof(rg_fabric, rate_per_direction),
@@ -56,6 +57,20 @@ static rg_status read_extent(rg_node *map, rg_fabric *fabric, rg_err *err)
     return RG_OK;
 }
 
+static rg_status read_reach(rg_node *map, rg_fabric *fabric, rg_err *err)
+{
+    rg_node *node = rg_map_find(map, "peer_reach");
+    int reach;
+    if (node == NULL)
+        return RG_OK;
+    if (fabric->kind != RG_FABRIC_PCIE_TREE)
+        return rg_fail(err, RG_ERR_INPUT, node->pos, "peer_reach is for a pcie_tree, not '%s'",
+                       fabric_names[fabric->kind]);
+    RG_TRY(rg_node_choice(node, reach_names, &reach, err));
+    fabric->peer_reach = (rg_peer_reach)reach;
+    return RG_OK;
+}
+
 static rg_status read_fabric(rg_node *map, const char *what, rg_fabric *out, rg_err *err)
 {
     RG_TRY(rg_node_expect(map, RG_NODE_MAP, what, err));
@@ -82,6 +97,7 @@ static rg_status read_fabric(rg_node *map, const char *what, rg_fabric *out, rg_
     RG_TRY(rg_map_bool_or(map, "in_network_reduction", false, &out->in_network_reduction, err));
     RG_TRY(rg_map_bool_or(map, "rail_optimised", false, &out->rail_optimised, err));
     RG_TRY(read_extent(map, out, err));
+    RG_TRY(read_reach(map, out, err));
     return rg_map_done(map, err);
 }
 
@@ -334,6 +350,8 @@ static void put_fabric(FILE *f, const char *key, const rg_fabric *fabric)
     put_count(f, "nics_per_node", fabric->nics_per_node);
     put_count(f, "devices_per_switch", fabric->devices_per_switch);
     put_count(f, "devices_per_socket", fabric->devices_per_socket);
+    if (fabric->kind == RG_FABRIC_PCIE_TREE)
+        fprintf(f, "  peer_reach: %s\n", reach_names[fabric->peer_reach]);
     if (fabric->oversubscription != 1)
         fprintf(f, "  oversubscription: %.9g\n", fabric->oversubscription);
     fprintf(f, "  in_network_reduction: %s\n", fabric->in_network_reduction ? "true" : "false");

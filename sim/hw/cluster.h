@@ -21,6 +21,17 @@ typedef enum rg_fabric_kind {
     RG_FABRIC_KIND_COUNT,
 } rg_fabric_kind;
 
+/** How far devices in PCIe slots read each other directly; beyond, copies are staged in host
+ * memory. NCCL's rule (src/graph/paths.cc): through one CPU's root complex, not from socket to
+ * socket of Intel CPUs. GeForce drivers refuse it altogether; machines that hide their topology
+ * often stop at the PCIe switch. */
+typedef enum rg_peer_reach {
+    RG_PEER_ROOT,   /* behind one CPU; when a file does not say */
+    RG_PEER_SWITCH, /* behind one PCIe switch */
+    RG_PEER_NONE,   /* not at all */
+    RG_PEER_REACH_COUNT,
+} rg_peer_reach;
+
 typedef struct rg_fabric {
     rg_fabric_kind kind;
     const char *technology;       /* "nvlink4", "infiniband-ndr", "pcie5x16", "ici" */
@@ -31,6 +42,7 @@ typedef struct rg_fabric {
     rg_figure socket_rate;        /* byte/s between the sockets of a node, one direction */
     int64_t devices_per_switch;   /* PCIe: devices that share an uplink; fat tree: leaf width */
     int64_t devices_per_socket;   /* PCIe: devices below one CPU; 0 when not given */
+    rg_peer_reach peer_reach;     /* PCIe */
     int64_t nics_per_node;        /* between nodes; 0 when not given */
     int64_t extent[4];            /* torus */
     int dimensions;

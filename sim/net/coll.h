@@ -127,9 +127,12 @@ typedef struct rg_coll_constants {
     double one_shot_base_us, one_shot_rank_us, one_shot_wide_us, one_shot_ratio,
         one_shot_most_bytes;
     double two_shot_base_us, two_shot_rank_us, two_shot_ratio;
-    double graph_saves_us;             /* of a library call inside a captured graph */
-    double switch_ratio, socket_ratio; /* PCIe: of an uplink's rate, staged copies counted */
-    double socket_crossings;           /* ring hops over a socket link in one direction */
+    double graph_saves_us;    /* of a library call inside a captured graph */
+    double switch_ratio;      /* PCIe: copies staged in host memory, of the uplink's rate */
+    double socket_ratio;      /* staged between sockets, of that rate; all streams together */
+    double socket_crossings;  /* ring hops over a socket link in one direction */
+    double peer_ratio;        /* direct reads through a CPU, of the uplink's rate */
+    double socket_link_ratio; /* streams of devices, of the link between sockets */
     double net_ll_us, net_simple_us, net_tree_us; /* one step between domains */
     double net_ll_gbs, net_ratio;                 /* LL over one port; reached share of a port */
 } rg_coll_constants;

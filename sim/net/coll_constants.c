@@ -56,9 +56,11 @@ static const rg_coll_constant table[] = {
     ROW(two_shot_rank_us, 0, 10, "the same, for each rank"),
     ROW(two_shot_ratio, 0.1, 1, "two-shot rate over the link rate"),
     ROW(graph_saves_us, 0, 30, "of a library call inside a captured graph"),
-    ROW(switch_ratio, 0.02, 1, "reached share of a PCIe switch uplink"),
-    ROW(socket_ratio, 0.02, 1, "reached share of a link between sockets"),
+    ROW(switch_ratio, 0.02, 1, "copies staged in host memory, of a PCIe uplink's rate"),
+    ROW(socket_ratio, 0.02, 1, "staged between sockets, of that; all streams together"),
     ROW(socket_crossings, 1, 16, "ring hops over a socket link, one direction"),
+    ROW(peer_ratio, 0.1, 1, "direct reads through a CPU, of a PCIe uplink's rate"),
+    ROW(socket_link_ratio, 0.02, 1, "streams of devices, of the link between sockets"),
     ROW(net_ll_us, 0.5, 50, "one LL step over the network"),
     ROW(net_simple_us, 0.5, 100, "one Simple step over the network"),
     ROW(net_tree_us, 0.5, 100, "one tree level over the network, LL"),
@@ -117,6 +119,8 @@ static const rg_coll_constants hopper = {
     .switch_ratio = 1,
     .socket_ratio = 1,
     .socket_crossings = 1,
+    .peer_ratio = 1,
+    .socket_link_ratio = 1,
     .net_ll_us = 3.9,
     .net_simple_us = 14.0,
     .net_tree_us = 5.0,
@@ -150,8 +154,7 @@ static void set_ampere(rg_coll_constants *c)
     c->graph_saves_us = 0.015;
 }
 
-/** What PCIe changes: an L40S; without peer-to-peer beyond a switch, copies go through the host
- * (L40S: 0.17 of the x16 rate, RTX PRO 6000: 0.20). */
+/** What PCIe changes: an L40S. How hops beyond a switch are taken: coll_group.c. */
 static void set_pcie(rg_coll_constants *c)
 {
     c->base_us = 4.384;
@@ -176,10 +179,14 @@ static void set_pcie(rg_coll_constants *c)
     c->one_shot_most_bytes = 0;
     c->graph_saves_us = 0;
     c->ll_wire_ratio = 0.8258;
-    /* beyond a switch copies are staged in host memory, on both servers that were measured */
+    /* staged in host memory: both servers that were measured; from socket to socket: the L40S */
     c->switch_ratio = 0.19;
-    c->socket_ratio = 0.08;
+    c->socket_ratio = 0.47;
     c->socket_crossings = 2;
+    /* NCCL, src/graph/topo.h: reads through an Intel CPU cost 6/5 of their bytes; two sockets pass
+     * on 10 GB/s (SKL_QPI_BW), of the 62 GB/s of three UPI links */
+    c->peer_ratio = 5.0 / 6;
+    c->socket_link_ratio = 10.0 / 62;
 }
 
 rg_coll_constants rg_coll_constants_of(const rg_cluster *cluster)

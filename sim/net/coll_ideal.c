@@ -1,154 +1,8 @@
-/* net/coll_ideal.c: how a group lies on its cluster, and collectives over links alone. */
+/* net/coll_ideal.c: collectives over links alone, in closed form. */
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
 #include "net/coll_inner.h"
-
-/* ---- the group of a query ---- */
-
-/** Whether the ranks of a domain lie behind several switches (or sockets) of `width` devices. */
-static bool apart(const rg_coll_context *x, const rg_coll_group *g, int64_t width)
-{
-    const int64_t start = g->first % x->domain, end = start + (g->local - 1) * g->stride;
-    return start / width != end / width;
-}
-
-/** Rate that all ranks reach at once when each sends one stream to its ring neighbour. */
-static void ring_rate(const rg_coll_context *x, rg_coll_group *g, double device_ratio)
-{
-    const rg_fabric *up = &x->cluster->scale_up;
-    g->ring_rate = x->up_rate * device_ratio;
-    g->ring_limit = RG_LIMIT_LINK;
-    if (up->kind == RG_FABRIC_MESH && x->domain > 1)
-        /* every ring of the group uses a cable of its own: (g - 1) of the (domain - 1) cables */
-        g->ring_rate *= (double)(g->local - 1) / (double)(x->domain - 1);
-    if (up->kind == RG_FABRIC_TORUS)
-        g->ring_rate /= up->dimensions; /* one dimension's two cables */
-    if (up->kind != RG_FABRIC_PCIE_TREE)
-        return;
-    if (apart(x, g, x->per_switch)) {
-        const double uplink = x->switch_rate * (x->ideal ? 1 : x->c.switch_ratio);
-        if (uplink < g->ring_rate) {
-            g->ring_rate = uplink;
-            g->ring_limit = RG_LIMIT_UPLINK;
-        }
-    }
-    if (apart(x, g, x->per_socket)) {
-        const double between =
-            x->socket_rate * (x->ideal ? 1 : x->c.socket_ratio / x->c.socket_crossings);
-        if (between < g->ring_rate) {
-            g->ring_rate = between;
-            g->ring_limit = RG_LIMIT_SOCKET;
-        }
-    }
-}
-
-/** Members of the group behind one switch (or socket) of `width` devices, the fullest of them. */
-static double members_of(const rg_coll_group *g, int64_t width)
-{
-    const int64_t n = (width + g->stride - 1) / g->stride;
-    return (double)(n < g->local ? n : g->local);
-}
-
-/** Seconds that every byte of a rank's buffer costs when all send to all within the domain: the
- * slowest of port, uplink and socket link. share: part of the buffer for one peer. */
-double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, double device_ratio,
-                           double share, rg_coll_limit *limit)
-{
-    const rg_fabric *up = &x->cluster->scale_up;
-    const double local = (double)g->local;
-    double cost = (local - 1) * share / (x->up_rate * device_ratio);
-    *limit = RG_LIMIT_LINK;
-    if (up->kind == RG_FABRIC_MESH && x->domain > 1)
-        cost = share * (double)(x->domain - 1) / (x->up_rate * device_ratio);
-    if (up->kind == RG_FABRIC_TORUS) {
-        /* Bisection of the longest ring: a quarter of all pairs crosses each of its two cuts'
-         * cables one way; d/8 of a rank's buffer passes each cable (d even), as in any ring. */
-        int64_t longest = 1;
-        for (int i = 0; i < up->dimensions; i++)
-            longest = up->extent[i] > longest ? up->extent[i] : longest;
-        const double cable = x->up_rate * device_ratio / (2.0 * up->dimensions);
-        const double d = (double)longest;
-        const double hops = fmod(d, 2) == 0 ? d * d / 8 : (d * d - 1) / 8;
-        cost = fmax(cost, share * local / d * hops / cable);
-    }
-    if (up->kind != RG_FABRIC_PCIE_TREE)
-        return cost;
-    if (apart(x, g, x->per_switch)) {
-        const double k = members_of(g, x->per_switch);
-        const double rate = x->switch_rate * (x->ideal ? 1 : x->c.switch_ratio);
-        const double uplink = k * (local - k) * share / rate;
-        if (uplink > cost) {
-            cost = uplink;
-            *limit = RG_LIMIT_UPLINK;
-        }
-    }
-    if (apart(x, g, x->per_socket)) {
-        const double k = members_of(g, x->per_socket);
-        const double rate = x->socket_rate * (x->ideal ? 1 : x->c.socket_ratio);
-        const double between = k * k * share / rate;
-        if (between > cost) {
-            cost = between;
-            *limit = RG_LIMIT_SOCKET;
-        }
-    }
-    return cost;
-}
-
-rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_coll_group *g,
-                           rg_err *err)
-{
-    *g = (rg_coll_group){
-        .ranks = q->ranks, .first = q->first, .stride = q->stride > 0 ? q->stride : 1};
-    if (q->ranks < 1 || q->first < 0 ||
-        (double)q->first + (double)(q->ranks - 1) * (double)g->stride >= (double)x->devices)
-        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "%lld ranks, %lld %s apart, do not fit on the %lld devices of '%s'; give it "
-                       "more nodes (--nodes)",
-                       (long long)q->ranks, (long long)g->stride,
-                       g->stride == 1 ? "device" : "devices", (long long)x->devices,
-                       x->cluster->name);
-    if (!(q->bytes.v >= 0) || !isfinite(q->bytes.v))
-        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "a message of %g bytes", q->bytes.v);
-    /* a group that begins inside a domain has the rest of it, then whole ones */
-    const int64_t begun = (x->domain - g->first % x->domain + g->stride - 1) / g->stride;
-    int64_t local = (x->domain + g->stride - 1) / g->stride;
-    if (q->ranks <= begun)
-        local = q->ranks;
-    else if (q->ranks - begun < local)
-        local = begun > q->ranks - begun ? begun : q->ranks - begun;
-    if (q->local > 0 && q->local < local)
-        local = q->local;
-    g->local = local < q->ranks ? local : q->ranks;
-    g->domains = (q->ranks + g->local - 1) / g->local;
-    if (g->domains > (x->devices + x->domain - 1) / x->domain)
-        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
-                       "%lld ranks, %lld in a domain, need %lld domains; '%s' has %lld",
-                       (long long)q->ranks, (long long)g->local, (long long)g->domains,
-                       x->cluster->name, (long long)((x->devices + x->domain - 1) / x->domain));
-    const bool ideal = x->ideal;
-    if (g->local > 1)
-        ring_rate(x, g, ideal ? 1 : x->c.simple_ratio);
-    else
-        g->ring_rate = INFINITY;
-    if (g->domains > 1) {
-        g->net_rate = x->net_rate * (ideal ? 1 : x->c.net_ratio);
-        /* a ring of each rail: the ports of a domain's ranks carry one ring's bytes together */
-        const double ports = g->net_rate * (double)g->local;
-        g->path_rate = g->ring_rate;
-        g->path_limit = g->ring_limit;
-        if (ports < g->path_rate) {
-            g->path_rate = ports;
-            g->path_limit = RG_LIMIT_NETWORK;
-        }
-    } else {
-        g->path_rate = g->ring_rate;
-        g->path_limit = g->ring_limit;
-    }
-    return RG_OK;
-}
-
-/* ---- closed forms over links alone ---- */
 
 /** Sequential steps of a ring, and bytes that each rank sends for S bytes. */
 void rg_coll_ring_work(rg_coll_op op, double n, double S, double *steps, double *bytes)
@@ -249,14 +103,16 @@ rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,
         const bool alone = q->op == RG_COLL_SEND_RECV;
         const double share = one || alone ? 1 : 1 / n; /* of S, for each peer */
         rg_coll_limit inner = RG_LIMIT_LINK;
-        const double within = g->local > 1 ? rg_coll_direct_cost(x, g, 1, share, &inner) * S : 0;
+        const double within = g->local == 1 ? 0
+                              : alone       ? rg_coll_neighbour_cost(x, g, 1, &inner) * S
+                                            : rg_coll_direct_cost(x, g, 1, share, &inner) * S;
         const double beyond =
             g->domains > 1 ? (alone ? 1 : n - (double)g->local) * share * S / g->net_rate : 0;
         limit = beyond > within || g->local == 1 ? RG_LIMIT_NETWORK : inner;
         steps = rounds;
         latency = rounds * (g->domains > 1 ? x->net_latency : x->up_latency);
         transfer = rounds * fmax(within, beyond);
-        sent = rounds * (n - 1) * share * S;
+        sent = alone ? S : rounds * (n - 1) * share * S;
         break;
     }
     case RG_ALG_IN_SWITCH:

@@ -36,6 +36,9 @@ rg_status rg_coll_group_of(const rg_coll_context *x, const rg_coll_query *q, rg_
 /** Sequential steps of a ring, and bytes that each rank sends for S bytes. */
 void rg_coll_ring_work(rg_coll_op op, double n /* ranks */, double S /* bytes */,
                        double *steps /* count */, double *bytes /* of one rank */);
+/** Seconds for each byte that a rank sends to its next one within the domain, all ranks at once. */
+double rg_coll_neighbour_cost(const rg_coll_context *x, const rg_coll_group *g, double device_ratio,
+                              rg_coll_limit *limit);
 /** Seconds that every byte of a rank's buffer costs when all send to all within the domain: the
  * slowest of port, uplink and socket link. share: part of the buffer for one peer. */
 double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, double device_ratio,

@@ -226,21 +226,24 @@ static timing direct_time(const rg_coll_context *x, const rg_coll_query *q, cons
     const double n = (double)g->ranks, S = q->bytes.v * fmax(1, q->imbalance);
     rg_coll_limit limit = RG_LIMIT_NETWORK;
     const bool pcie = x->cluster->scale_up.kind == RG_FABRIC_PCIE_TREE;
-    const bool alone = q->op == RG_COLL_SEND_RECV;
+    const bool alone =
+        q->op == RG_COLL_SEND_RECV; /* each rank to its next one, from the one before */
     const double share = alone ? 1 : 1 / n;
-    const double within =
-        g->local > 1 ? rg_coll_direct_cost(x, g, c->direct_ratio, share, &limit) * S : 0;
-    const double beyond =
-        g->domains > 1 ? (alone ? 1 : n - (double)g->local) * share * S / g->net_rate : 0;
+    const double peers = alone ? 1 : (double)(g->local - 1);
+    const double remote = g->domains == 1 ? 0 : alone ? 1 : n - (double)g->local;
+    const double within = g->local == 1 ? 0
+                          : alone       ? rg_coll_neighbour_cost(x, g, c->direct_ratio, &limit) * S
+                                  : rg_coll_direct_cost(x, g, c->direct_ratio, share, &limit) * S;
+    const double beyond = remote > 0 ? remote * share * S / g->net_rate : 0;
     limit = beyond > within ? RG_LIMIT_NETWORK : limit;
     const double own = alone || g->local == 1 ? 0 : c->direct_copy * S / n / x->up_rate;
     const double wire = fmax(within, beyond) + own;
     /* Peers in other domains are served by few network steps at once, 8 of them on the way. */
-    const double remote = (double)(g->ranks - g->local);
     double latency =
-        1e-6 * (c->base_us + c->direct_base_us + (double)(g->local - 1) * c->direct_peer_us +
+        1e-6 * (c->base_us + c->direct_base_us + (g->local > 1 ? peers : 0) * c->direct_peer_us +
                 (remote > 0 ? c->net_ll_us * (1 + remote / 8) : 0));
-    const double ll_wire = pcie ? wire / c->ll_wire_ratio / 0.7 : S / n / (c->direct_ll_gbs * 1e9);
+    const double ll_wire =
+        pcie ? wire / c->ll_wire_ratio / 0.7 : share * S / (c->direct_ll_gbs * 1e9);
     const double ll = latency + fmax(ll_wire, wire);
     const double simple_latency = latency + 1e-6 * c->direct_simple_us;
     const double simple = power_sum(simple_latency, wire, c->direct_power);

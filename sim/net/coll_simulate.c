@@ -259,9 +259,10 @@ static rg_status lay(schedule *s, const rg_coll_query *q, rg_coll_algorithm algo
     case RG_ALG_TWO_SHOT:
         return all_pairs(s, S / n, 2, 1);
     case RG_ALG_DIRECT:
-        if (q->op == RG_COLL_SEND_RECV) {
-            RG_TRY(make_room(s, 1));
-            send(s, 0, 1, S);
+        if (q->op == RG_COLL_SEND_RECV) { /* each rank to its next one, as nccl-tests does */
+            RG_TRY(make_room(s, q->ranks));
+            for (int64_t r = 0; r < q->ranks; r++)
+                send(s, r, (r + 1) % q->ranks, S);
             return run_round(s, 1);
         }
         return all_pairs(s, S / n, 1, fmax(1, q->imbalance));

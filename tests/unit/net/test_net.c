@@ -4,9 +4,7 @@
 
 #include <time.h>
 
-#include "net_fixture.h"
-
-static rg_err err;
+#include "schedule_fixture.h"
 
 static int setup(void **state)
 {
@@ -145,27 +143,6 @@ static void a_torus_whose_extents_do_not_multiply_is_refused(void **state)
 }
 
 /* ---- closed forms ---- */
-
-static rg_coll_result both(void **state, const rg_cluster *cluster, rg_coll_op op,
-                           rg_coll_algorithm algorithm, int64_t ranks, double bytes,
-                           double tolerance)
-{
-    rg_coll_context *x;
-    assert_ok(rg_coll_prepare(*state, cluster, NULL, &x, &err));
-    rg_coll_query q = {.op = op,
-                       .algorithm = algorithm,
-                       .ranks = ranks,
-                       .bytes = RG_B(bytes),
-                       .library = RG_LIB_IDEAL};
-    rg_coll_result closed, simulated;
-    rg_flow_result flows;
-    assert_ok(rg_coll_time(x, &q, &closed, &err));
-    assert_ok(rg_coll_simulate(*state, x, &q, &simulated, &flows, &err));
-    assert_close(simulated.time.v, closed.time.v, tolerance);
-    assert_close(simulated.sent.v, closed.sent.v, 1e-9);
-    assert_int_equal(simulated.steps, closed.steps);
-    return closed;
-}
 
 static void ring_and_its_closed_form_agree(void **state)
 {
