@@ -201,7 +201,7 @@ static rg_status read_rules(rg_serve_job *job, rg_err *err)
     RG_TRY(rg_setting_int(s, "drafts", 0, 64, &r->speculation.drafts, err));
     RG_TRY(rg_setting_real(s, "acceptance", 0, 1, &r->speculation.acceptance, err));
     RG_TRY(rg_setting_real(s, "draft-cost", 0, 10, &r->speculation.draft_time_ratio, err));
-    r->asynchronous &= !rg_setting_flag(s, "sync") && r->speculation.drafts == 0;
+    r->asynchronous &= !rg_setting_flag(s, "sync");
     r->chunked_prefill &= !rg_setting_flag(s, "no-chunked-prefill");
     r->chunked_prefill |= rg_setting_flag(s, "chunked-prefill");
     r->prefix_caching &= !rg_setting_flag(s, "no-prefix-caching");

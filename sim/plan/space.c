@@ -338,7 +338,6 @@ static rg_status list_choices(rg_arena *arena, rg_space *s, const rg_candidate *
             r->speculation = (rg_speculation){.drafts = plan->drafts.items[rest % drafts],
                                               .acceptance = plan->acceptance,
                                               .draft_time_ratio = plan->draft_cost};
-        r->asynchronous &= r->speculation.drafts == 0;
         rest /= drafts;
         if (plan->max_tokens.count > 0)
             r->max_batched_tokens = plan->max_tokens.items[rest % tokens];

@@ -201,6 +201,13 @@ static rg_status run(rg_fleet *f, rg_err *err)
     }
 }
 
+/* Schedulers whose engines speculate and split prefill from decode. */
+static bool is_modern(rg_policy_kind policy)
+{
+    return policy == RG_POLICY_VLLM1 || policy == RG_POLICY_SGLANG ||
+           policy == RG_POLICY_TRT_NO_EVICT || policy == RG_POLICY_TRT_MAX_UTILISATION;
+}
+
 static rg_status check(const rg_deployment *d, rg_err *err)
 {
     const rg_engine_rules *rules = &d->rules;
@@ -214,12 +221,10 @@ static rg_status check(const rg_deployment *d, rg_err *err)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "asynchronous scheduling is known of vLLM v1 only, not of '%s'",
                        rg_policy_names[rules->policy]);
-    if (rules->asynchronous && rules->speculation.drafts > 0)
+    if (rules->speculation.drafts > 0 && !is_modern(rules->policy))
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                       "speculation is simulated with synchronous scheduling; switch one off");
-    if (rules->speculation.drafts > 0 && rules->policy != RG_POLICY_VLLM1)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                       "speculation is simulated under the vllm policy only, not '%s'",
+                       "speculation runs under vllm, sglang, trtllm and trtllm-max; '%s' as it is "
+                       "simulated has none",
                        rg_policy_names[rules->policy]);
     if ((rules->rule.window > 0 || rules->rule.keep_ratio > 0) && rules->prefix_caching)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
@@ -239,9 +244,14 @@ static rg_status check(const rg_deployment *d, rg_err *err)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "'%lld' replicas; 1 to %d",
                        (long long)(d->prefill_replicas + d->replicas), MAX_REPLICAS);
     if (d->prefill_replicas > 0 &&
-        (rules->policy != RG_POLICY_VLLM1 || d->prefill_rules.policy != RG_POLICY_VLLM1))
+        (!is_modern(rules->policy) || !is_modern(d->prefill_rules.policy)))
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                       "split pools are simulated under the vllm policy only");
+                       "split pools run under vllm, sglang, trtllm and trtllm-max; '%s' as it is "
+                       "simulated has none",
+                       rg_policy_names[rules->policy]);
+    if (d->prefill_replicas > 0 && rules->reservation != RG_RESERVE_PAGED)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "KV is sent to pages; split pools and contiguous memory do not go together");
     return RG_OK;
 }
 

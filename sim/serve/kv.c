@@ -109,7 +109,7 @@ void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, const rg_segme
                        .shareable = count > 0};
     if (pool->tree) {
         seq->text = rg_radix_text_new(pool->tree, segments, count, tail_id);
-        seq->node = rg_radix_root(pool->tree);
+        seq->node = seq->found = rg_radix_root(pool->tree);
     } else if (pool->spare32[c]) {
         seq->blocks = pool->spare32[c];
         memcpy(&pool->spare32[c], seq->blocks, sizeof(int32_t *));
@@ -347,8 +347,8 @@ int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *
     if (pool->tree) {
         if (seq->held > 0 || !seq->text)
             return 0;
-        const int32_t found = rg_radix_match(pool->tree, seq->text, tokens, &seq->node);
-        *unused = rg_radix_unlocked(pool->tree, seq->node);
+        const int32_t found = rg_radix_match(pool->tree, seq->text, tokens, &seq->found);
+        *unused = rg_radix_unlocked(pool->tree, seq->found);
         return found;
     }
     if (!pool->caching || pool->table_used == 0 || seq->held > 0 ||
@@ -380,8 +380,10 @@ int32_t rg_kv_peek(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
 
 void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
 {
-    if (pool->tree)
-        pool->free_count -= rg_radix_lock(pool->tree, seq->node);
+    if (pool->tree) {
+        pool->free_count -= rg_radix_lock(pool->tree, seq->found);
+        seq->node = seq->found;
+    }
     for (int32_t i = 0; !pool->tree && i < hits; i++) {
         const int32_t b = seq->blocks[i];
         if (pool->blocks[b].references++ == 0)

@@ -49,7 +49,8 @@ typedef struct rg_kv_seq {
     uint64_t tail_id;    /* identity of all text behind the segments */
     bool shareable;      /* others may know this text; else named only when preempted */
     rg_radix_text *text; /* in a pool with a tree: what it says, */
-    rg_radix_node *node; /* and where its registered blocks end */
+    rg_radix_node *node; /* where its registered blocks end, */
+    rg_radix_node *found; /* and where lookup ended */
 } rg_kv_seq;
 
 /** One block: its place in the free queue, how many hold it, and what its text is called. */

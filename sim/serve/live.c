@@ -43,7 +43,7 @@ void rg_fleet_drop_live(rg_fleet *f, rg_replica *r, rg_live *live)
 void rg_fleet_open_sequence(rg_fleet *f, rg_replica *r, rg_live *live)
 {
     const rg_request *q = &live->request;
-    const int64_t total = q->prompt_tokens + q->output_tokens + r->rules->speculation.drafts + 1;
+    const int64_t total = q->prompt_tokens + q->output_tokens + rg_replica_ahead(r) + 1;
     /* Text that nobody else knows gets a name of its own. */
     uint64_t own = f->seed ^ (0x6f776e00 + (uint64_t)q->index * 0x9e3779b97f4a7c15u);
     rg_kv_open(&r->pool, &live->kv, total, live->segments, q->segment_count,

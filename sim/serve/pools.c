@@ -97,6 +97,7 @@ void rg_fleet_prefilled(rg_fleet *f, rg_replica *r, rg_live *live, double time_s
     holder->source = r->number;
     holder->ready_s = INFINITY;
     r->sending++;
+    r->full = false;
     live->o = (int32_t)live->request.output_tokens;
     live->finished = false;
     live->state = RG_LIVE_REMOTE;
@@ -112,6 +113,27 @@ void rg_fleet_prefilled(rg_fleet *f, rg_replica *r, rg_live *live, double time_s
     rg_replica *to = rg_fleet_route(f, live, f->first_decode, f->count, &f->turn);
     rg_fleet_open_sequence(f, to, live);
     rg_replica_arrive(to, live, time_s);
+}
+
+bool rg_replica_receive(rg_replica *r, rg_live *live)
+{
+    const double now = r->now_s;
+    if (!live->arrived) {
+        if (live->kv.held == 0 && !rg_replica_hold(r, live, live->n, 0))
+            return false;
+        if (live->ready_s < 0)
+            live->ready_s = rg_fleet_send(r->fleet, r, live, now);
+        live->arrived = live->ready_s <= now;
+        if (!live->arrived) {
+            if (live->ready_s < r->wake_s)
+                r->wake_s = live->ready_s;
+            return false;
+        }
+    }
+    r->held_tokens += live->n - live->c;
+    live->c = live->n;
+    live->peak = live->c;
+    return true;
 }
 
 double rg_fleet_send(rg_fleet *f, rg_replica *r, rg_live *live, double time_s)
@@ -159,6 +181,7 @@ void rg_fleet_free_sent(rg_fleet *f, double time_s)
         rg_replica *r = f->replicas[h->source];
         rg_replica_release(r, h);
         r->sending--;
+        r->full = false;
         if (r->in_flight == 0 && r->waiting.count > 0 && time_s < r->boundary_s)
             r->boundary_s = time_s;
         rg_fleet_drop_live(f, r, h);

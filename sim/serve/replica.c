@@ -161,7 +161,7 @@ void rg_replica_arrive(rg_replica *r, rg_live *live, double time_s)
     const int64_t most = (int64_t)live->n + live->o - 1;
     const bool paged = r->rules->reservation == RG_RESERVE_PAGED;
     if (!r->pool.unlimited &&
-        (paged ? rg_replica_blocks(r, most + r->rules->speculation.drafts) > r->pool.total - 1
+        (paged ? rg_replica_blocks(r, most + rg_replica_ahead(r)) > r->pool.total - 1
                : most > (int64_t)(r->pool.total - 1) * r->pool.block_tokens)) {
         rg_fleet_refused(r->fleet, r, live);
         return;
@@ -203,10 +203,25 @@ static void leave_running(rg_replica *r, int position)
     r->composition++;
 }
 
+/* A request leaves a step in flight: it has ended, or begins anew. */
+static void forget_flights(rg_replica *r, const rg_live *live)
+{
+    for (int i = 0; i < r->in_flight; i++)
+        for (int j = 0; j < r->flights[i].count; j++)
+            if (r->flights[i].entries[j].live == live)
+                r->flights[i].entries[j].live = NULL;
+}
+
 void rg_replica_preempt(rg_replica *r, int position)
 {
     rg_live *live = r->running[position];
     leave_running(r, position);
+    if (r->rules->speculation.drafts > 0) {
+        /* Whether drafts in flight are right will not be known. */
+        forget_flights(r, live);
+        live->gs = live->g;
+        live->flying = 0;
+    }
     if (!r->policy->retracts) {
         /* Its full blocks stay known until they are reused. */
         const int64_t known = (int64_t)live->n + live->g;
@@ -293,8 +308,11 @@ void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k
     r->held_tokens +=
         rg_kv_resident(&r->rules->rule, past + k) - rg_kv_resident(&r->rules->rule, past);
     live->c = (int32_t)(past + k);
-    if (emits && drafts == 0)
-        live->gs++;
+    /* All drafts are taken to be right until the step says otherwise. */
+    if (emits) {
+        live->gs += (int32_t)(decode ? k : 1);
+        live->flying += drafts > 0;
+    }
     rg_replica_set_plain(r, live);
     if (live->shares && live->c / r->pool.block_tokens > live->kv.registered) {
         const int64_t known = (int64_t)live->n + live->g;
@@ -357,13 +375,14 @@ static int32_t accepted(rg_replica *r)
     return count;
 }
 
-static void verified(rg_replica *r, rg_live *live)
+/* Of k tokens that a step computed for a request, those count that were drafted right. */
+static void verified(rg_replica *r, rg_live *live, int32_t k)
 {
     const int32_t room = live->o - live->g, got = 1 + accepted(r);
-    const int32_t before = live->c;
-    live->g += got < room ? got : room;
-    live->gs = live->g;
-    live->c = live->n + live->g - 1;
+    const int32_t kept = got < room ? got : room, before = live->c;
+    live->g += kept;
+    live->gs -= k - kept;
+    live->c -= k - kept;
     live->peak = live->c;
     r->held_tokens +=
         rg_kv_resident(&r->rules->rule, live->c) - rg_kv_resident(&r->rules->rule, before);
@@ -413,9 +432,14 @@ static void finish(rg_replica *r, const rg_batch *batch, double time_s)
     r->composition++;
     for (int i = 0; i < from_lane; i++)
         leave(r, r->leaving[i], time_s);
-    for (int i = 0; i < batch->count; i++)
-        if (batch->entries[i].live->finished)
-            leave(r, batch->entries[i].live, time_s);
+    for (int i = 0; i < batch->count; i++) {
+        rg_live *live = batch->entries[i].live;
+        if (!live || !live->finished)
+            continue;
+        if (live->flying > 0)
+            forget_flights(r, live);
+        leave(r, live, time_s);
+    }
 }
 
 static void complete(rg_replica *r, const rg_batch *batch, double time_s)
@@ -427,16 +451,17 @@ static void complete(rg_replica *r, const rg_batch *batch, double time_s)
     const rg_entry *end = batch->entries + batch->count;
     for (const rg_entry *e = batch->entries; e < end; e++) {
         rg_live *live = e->live;
+        if (!live)
+            continue;
         if (late && e->chunk)
             rg_kv_register(&r->pool, &live->kv, live->c);
         if (!e->emits)
             continue;
-        if (!speculative)
-            live->g++;
-        else if (live->g > 0)
-            verified(r, live);
+        live->flying -= speculative;
+        if (speculative && !e->chunk)
+            verified(r, live, e->k);
         else
-            live->gs = ++live->g;
+            live->g++;
         if (live->last_token_s != before) {
             gap_flush(r, time_s - before, &same);
             before = live->last_token_s;

@@ -24,6 +24,7 @@ struct rg_live {
     uint8_t arrived;     /* KV from elsewhere is here */
     uint8_t reserved;    /* holds a reservation that is not blocks */
     uint8_t shares;      /* its blocks get names as they are scheduled */
+    uint8_t flying;      /* drafts: steps in flight that emit */
     double last_token_s;
     rg_kv_seq kv;
     int32_t priority;
@@ -221,6 +222,13 @@ static inline int64_t rg_replica_blocks(const rg_replica *r, int64_t tokens)
         tokens = rg_kv_resident(&r->rules->rule, tokens);
     return (tokens + r->pool.block_tokens - 1) / r->pool.block_tokens;
 }
+/** Tokens for which memory may be held beyond those that a request has at its end: drafts of the
+ * steps in flight. */
+static inline int64_t rg_replica_ahead(const rg_replica *r)
+{
+    const int64_t drafts = r->rules->speculation.drafts;
+    return drafts == 0 ? 0 : drafts + (r->depth - 1) * (1 + drafts);
+}
 /** Put work of k tokens for a request into the step; its memory is already there. */
 void rg_replica_compute(rg_replica *r, rg_batch *batch, rg_live *live, int64_t k);
 /** The same for decodes that need no memory, the common case, from position *i of running on while
@@ -239,6 +247,10 @@ void rg_replica_release(rg_replica *r, rg_live *live);
 /** Cached tokens at its start, made its own; *blocked when they and `tokens` do not fit. */
 int64_t rg_replica_reuse(rg_replica *r, rg_live *live, int64_t need_tokens, int64_t spare,
                          bool *blocked);
+/** For a request whose KV is on its way: memory for its prompt is held first, then the KV is sent,
+ * then the request may run; true when it may, its prompt counted as computed. False with
+ * live->kv.held 0 when the memory does not fit. */
+bool rg_replica_receive(rg_replica *r, rg_live *live);
 /** The head of waiting can never run: refuse it. */
 void rg_replica_refuse(rg_replica *r, rg_live *live);
 

@@ -21,16 +21,22 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t all_tokens(const rg_live *live)
+static int64_t all_tokens(const rg_replica *r, const rg_live *live)
 {
-    return (int64_t)live->n + live->o - 1;
+    return (int64_t)live->n + live->o - 1 + r->rules->speculation.drafts;
+}
+
+/* Tokens of a request that decodes in one step. */
+static int64_t decode_tokens(const rg_replica *r)
+{
+    return 1 + r->rules->speculation.drafts;
 }
 
 /* Room for the next token of a decode; the last of running gives way, at last itself. */
 static bool slot(rg_replica *r, rg_batch *batch, int position)
 {
     rg_live *live = r->running[position];
-    while (!rg_replica_hold(r, live, (int64_t)live->c + 1, 0)) {
+    while (!rg_replica_hold(r, live, live->c + decode_tokens(r), 0)) {
         const int victim = r->running_count - 1;
         if (r->rules->preempt == RG_PREEMPT_SWAP && r->running[victim]->c > r->running[victim]->n)
             rg_replica_swap_out(r, batch, victim);
@@ -52,7 +58,7 @@ static void swap_in(rg_replica *r, rg_batch *batch, int64_t spare, int64_t *budg
     while (!r->preempted_now && r->swapped.count > 0 && *budget > 0 &&
            r->running_count < r->rules->max_sequences) {
         rg_live *live = rg_queue_head(&r->swapped);
-        if (!rg_replica_hold(r, live, (int64_t)live->c + 1, spare))
+        if (!rg_replica_hold(r, live, live->c + decode_tokens(r), spare))
             return;
         rg_queue_pop(&r->swapped);
         r->held_tokens += live->c;
@@ -61,7 +67,7 @@ static void swap_in(rg_replica *r, rg_batch *batch, int64_t spare, int64_t *budg
         live->swapped = 0;
         rg_replica_admit(r, live);
         rg_replica_compute(r, batch, live, 1);
-        (*budget)--;
+        *budget -= decode_tokens(r);
     }
 }
 
@@ -69,27 +75,56 @@ static int64_t promised(const rg_replica *r)
 {
     int64_t blocks = 0;
     for (int i = 0; i < r->running_count; i++)
-        blocks += rg_replica_blocks(r, all_tokens(r->running[i]));
+        blocks += rg_replica_blocks(r, all_tokens(r, r->running[i]));
     return blocks;
+}
+
+static void refuse(rg_replica *r, int64_t at)
+{
+    rg_live *live = rg_queue_at(&r->waiting, at);
+    rg_queue_remove(&r->waiting, at);
+    rg_replica_refuse(r, live);
 }
 
 static void admit(rg_replica *r, rg_batch *batch, const mixed *how, int64_t spare, int64_t budget)
 {
     const rg_engine_rules *rules = r->rules;
     int64_t promise = how->reserve_count ? promised(r) : 0;
-    while (r->waiting.count > 0 && budget > 0 && r->running_count < rules->max_sequences) {
-        rg_live *live = rg_queue_head(&r->waiting);
+    for (int64_t at = 0;
+         at < r->waiting.count && budget > 0 && r->running_count < rules->max_sequences;) {
+        rg_live *live = rg_queue_at(&r->waiting, at);
         const int64_t length = (int64_t)live->n + live->gs;
-        const int64_t most = rg_replica_blocks(r, all_tokens(live));
+        const int64_t most = rg_replica_blocks(r, all_tokens(r, live));
+        if (live->state == RG_LIVE_REMOTE) {
+            const bool holds = live->kv.held > 0;
+            if (!holds && how->reserve_count && !r->pool.unlimited &&
+                promise + most > r->pool.total - 1)
+                return;
+            const bool here = rg_replica_receive(r, live);
+            if (live->kv.held == 0)
+                return;
+            promise += most;
+            if (!here) { /* skipped until its KV is here */
+                at++;
+                continue;
+            }
+            if (!rg_replica_hold(r, live, live->c + decode_tokens(r), 0))
+                return;
+            rg_queue_remove(&r->waiting, at);
+            rg_replica_admit(r, live);
+            rg_replica_compute(r, batch, live, 1);
+            budget -= decode_tokens(r);
+            continue;
+        }
         if (how->whole && !how->no_budget && length > rules->max_batched_tokens) {
             r->result->over_step++;
-            rg_replica_refuse(r, rg_queue_pop(&r->waiting));
+            refuse(r, at);
             continue;
         }
         if (how->reserve_count && !r->pool.unlimited && promise + most > r->pool.total - 1)
             return;
         if (!r->pool.unlimited && rg_replica_blocks(r, length) > r->pool.total - 1 - spare) {
-            rg_replica_refuse(r, rg_queue_pop(&r->waiting));
+            refuse(r, at);
             continue;
         }
         bool blocked = false;
@@ -104,13 +139,13 @@ static void admit(rg_replica *r, rg_batch *batch, const mixed *how, int64_t spar
         r->load_tokens -= cached;
         const int64_t k = how->no_budget ? length - cached : least(length - cached, budget);
         if ((how->whole && k < length - cached) ||
-            !rg_replica_hold(r, live, how->reserve ? all_tokens(live) : length, spare)) {
+            !rg_replica_hold(r, live, how->reserve ? all_tokens(r, live) : length, spare)) {
             rg_replica_release(r, live);
             r->load_tokens += cached;
             live->c = 0;
             return;
         }
-        rg_queue_pop(&r->waiting);
+        rg_queue_remove(&r->waiting, at);
         rg_replica_scheduled(r, live, cached);
         rg_replica_admit(r, live);
         rg_replica_compute(r, batch, live, k);
@@ -132,10 +167,12 @@ static void build(rg_replica *r, rg_batch *batch, const mixed *how)
         rg_live *live = r->running[i];
         if (!decodes_next(live))
             continue;
-        if (live->c + 1 > live->room && !slot(r, batch, i))
+        if (live->c + decode_tokens(r) > live->room && !slot(r, batch, i))
+            break;
+        if (budget < decode_tokens(r))
             break;
         rg_replica_compute(r, batch, live, 1);
-        budget--;
+        budget -= decode_tokens(r);
     }
     for (int i = 0; i < r->running_count && budget > 0; i++) {
         rg_live *live = r->running[i];

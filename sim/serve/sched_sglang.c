@@ -20,7 +20,8 @@ enum {
     LPM_QUEUE = 128,    /* longer queues are served first come first served */
     SHARED_PREFIX = 32, /* in-batch prefix that lets a request wait for an earlier one */
     DECODE_STEPS = 600, /* until the ratio has fallen */
-    RETRACT_STEPS = 20  /* decode steps that a new estimate provides for */
+    RETRACT_STEPS = 20, /* decode steps that a new estimate provides for */
+    RESERVED = 512      /* tokens kept free for each request of a decode pool */
 };
 
 static double first_ratio(const rg_replica *r)
@@ -160,6 +161,31 @@ static bool admit(rg_replica *r, rg_batch *batch, rg_live *live, adder *a)
     return true;
 }
 
+/* A decode pool takes a request when its prompt and a reserve fit beside a like reserve for each
+ * that is there or under way. What was retracted is behind them, as any other prompt. Source:
+ * disaggregation/decode.py, DecodePreallocQueue (SGLANG_NUM_RESERVED_DECODE_TOKENS). */
+static void receive(rg_replica *r)
+{
+    int64_t there = r->running_count;
+    for (int64_t at = 0; at < r->waiting.count;) {
+        rg_live *live = rg_queue_at(&r->waiting, at);
+        const bool remote = live->state == RG_LIVE_REMOTE;
+        if (remote && live->kv.held == 0 &&
+            (int64_t)live->n + RESERVED * (there + 1) > free_tokens(r) && there > 0)
+            return;
+        const bool here = remote && rg_replica_receive(r, live);
+        if (remote && live->kv.held == 0)
+            return;
+        there += remote;
+        if (!here || r->running_count >= r->rules->max_sequences) {
+            at++;
+            continue;
+        }
+        rg_queue_remove(&r->waiting, at);
+        rg_replica_admit(r, live);
+    }
+}
+
 static void prefill(rg_replica *r, rg_batch *batch)
 {
     adder a = {.budget = r->rules->max_batched_tokens};
@@ -192,7 +218,8 @@ static void prefill(rg_replica *r, rg_batch *batch)
     }
     if (r->rules->longest_prefix_first && r->pool.tree && r->waiting.count <= LPM_QUEUE && !r->full)
         by_longest_prefix(r);
-    while (r->waiting.count > 0 && a.budget > 0 && !r->full) {
+    while (r->waiting.count > 0 && a.budget > 0 && !r->full &&
+           rg_queue_head(&r->waiting)->state != RG_LIVE_REMOTE) {
         if (r->running_count >= r->rules->max_sequences) {
             r->full = true;
             break;
@@ -281,6 +308,8 @@ static void build(rg_replica *r, rg_batch *batch)
         r->token_ratio = first_ratio(r);
     if (r->running_count == 0)
         r->full = false;
+    if (r->role == RG_ROLE_DECODE)
+        receive(r);
     prefill(r, batch);
     if (batch->count == 0 || r->rules->mixed_chunk)
         decode(r, batch);

@@ -44,7 +44,8 @@ static int64_t take_back(rg_replica *r, rg_batch *batch, const rg_live *live)
         }
         rg_live *mine = gone.live;
         mine->c = past;
-        mine->gs -= gone.emits;
+        mine->gs -= gone.emits ? (gone.chunk ? 1 : gone.k) : 0;
+        mine->flying -= mine->flying > 0 && gone.emits;
         r->held_tokens -= gone.k;
         r->load_tokens += gone.k;
         return gone.k;
@@ -68,6 +69,8 @@ static int64_t running_part(rg_replica *r, rg_batch *batch, int64_t budget)
         rg_live *live = r->running[i];
         if (live->gs == live->o && live->c + 1 >= live->n + live->gs && lookahead == 0)
             continue; /* its last token is in flight */
+        if (lookahead > 0 && live->flying > 0 && live->g + live->flying >= live->o)
+            continue; /* whatever becomes of the drafts */
         int64_t k = live->n + live->gs - live->c;
         if (k > 1) {
             if (rules->long_prefill_threshold > 0)
@@ -97,40 +100,22 @@ static int64_t running_part(rg_replica *r, rg_batch *batch, int64_t budget)
     return budget;
 }
 
-/* KV that is on its way: memory is held first, then it is sent, then the request may run. */
-static bool remote(rg_replica *r, rg_live *live, double now)
-{
-    if (!live->arrived) {
-        if (live->kv.held == 0 && !rg_replica_hold(r, live, live->n, 0))
-            return false;
-        if (live->ready_s < 0)
-            live->ready_s = rg_fleet_send(r->fleet, r, live, now);
-        live->arrived = live->ready_s <= now;
-        if (!live->arrived && live->ready_s < r->wake_s)
-            r->wake_s = live->ready_s;
-    }
-    return true;
-}
-
 static void waiting_part(rg_replica *r, rg_batch *batch, int64_t budget)
 {
     const rg_engine_rules *rules = r->rules;
-    const double now = r->now_s;
     for (int64_t at = 0; at < r->waiting.count && budget > 0;) {
         if (r->running_count >= rules->max_sequences)
             return;
         rg_live *live = rg_queue_at(&r->waiting, at);
         int64_t cached = 0;
         if (live->state == RG_LIVE_REMOTE) {
-            if (!remote(r, live, now))
+            const bool here = rg_replica_receive(r, live);
+            if (!here && live->kv.held == 0)
                 return;
-            if (!live->arrived) { /* skipped until its KV is here */
+            if (!here) { /* skipped until its KV is here */
                 at++;
                 continue;
             }
-            r->held_tokens += live->n - live->c;
-            live->c = live->n;
-            live->peak = live->c;
         }
         const int64_t length = (int64_t)live->n + live->gs;
         int64_t spare = 0;

@@ -102,6 +102,19 @@ $ ridge serve --step-time 20ms --kv-blocks unlimited --measured r.csv --fit-engi
   time per output token    under 0.5
   whole request            under 0.5
 
+# Drafts and split pools run where the engines have them, and are refused elsewhere.
+$ for p in vllm sglang trtllm trtllm-max; do ridge serve --policy $p --step-time 10ms --kv-blocks 40000 --arrivals poisson:20/s --isl lognormal:200 --osl lognormal:40 --limit 200 --drafts 3 --acceptance 0.7 --prefill-replicas 1 --transfer-rate '50 GB/s' --transfer-latency 1ms -q -f json | grep -oE '"(finished|output_tokens)": [0-9]+' | tr '\n' ' '; echo $p; done
+"finished": 200 "output_tokens": 7454 vllm
+"finished": 200 "output_tokens": 7454 sglang
+"finished": 200 "output_tokens": 7454 trtllm
+"finished": 200 "output_tokens": 7454 trtllm-max
+$ ridge serve --policy orca --step-time 10ms --arrivals at-once --limit 5 --drafts 3
+ridge: speculation runs under vllm, sglang, trtllm and trtllm-max; 'orca' as it is simulated has none
+[2]
+$ ridge serve --policy vllm-v0 --step-time 10ms --arrivals at-once --limit 5 --prefill-replicas 1 --transfer-rate '50 GB/s'
+ridge: split pools run under vllm, sglang, trtllm and trtllm-max; 'vllm-v0' as it is simulated has none
+[2]
+
 # Every scheduler serves every token.
 $ for p in vllm vllm-v0 sarathi orca static vidur-vllm trtllm trtllm-max trtllm-static sglang; do ridge serve --policy $p --step-time 10ms --arrivals poisson:20/s --prompt lognormal:200 --answer lognormal:40 --limit 200 -f json | grep -oE '"(finished|output_tokens)": [0-9]+' | tr '\n' ' '; echo $p; done
 "finished": 200 "output_tokens": 7454 vllm

@@ -46,6 +46,20 @@ static rg_deployment deployment(int64_t replicas, rg_router router)
     return d;
 }
 
+/* Schedulers of engines that send KV from one pool to another. */
+static const rg_policy_kind splitting[] = {RG_POLICY_VLLM1, RG_POLICY_SGLANG,
+                                           RG_POLICY_TRT_NO_EVICT, RG_POLICY_TRT_MAX_UTILISATION};
+enum { SPLITTING = sizeof splitting / sizeof splitting[0] };
+
+static rg_deployment of_policy(rg_policy_kind policy, int64_t replicas, int64_t tokens)
+{
+    rg_deployment d = deployment(replicas, RG_ROUTE_LEAST_LOADED);
+    d.rules = rg_engine_rules_default(policy);
+    d.rules.blocks = tokens / d.rules.block_tokens;
+    d.rules.kv_bytes_per_token = 131072;
+    return d;
+}
+
 static rg_synth_spec load(int64_t requests, double rate)
 {
     return (rg_synth_spec){
@@ -130,25 +144,27 @@ static void split_pools_send_kv_before_they_decode(void **state)
                                 .arrivals = {.kind = RG_ARRIVE_AT_ONCE},
                                 .prompt = {.kind = RG_LENGTH_FIXED, .mean = 1000},
                                 .output = {.kind = RG_LENGTH_FIXED, .mean = 10}};
-    rg_deployment d = deployment(1, RG_ROUTE_ROUND_ROBIN);
-    d.prefill_replicas = 1;
-    d.prefill_rules = d.rules;
-    d.prefill_step = d.step;
-    d.transfer_bytes_per_s = 1e9;
-    d.transfer_latency_s = 1e-3;
-    d.layers = 32;
-    rg_serve_result r = run(&d, &spec, NULL);
-    assert_close(r.ttft.sum, 0.06, 1e-9);
-    assert_close(r.transfer_bytes, 131072e3, 1e-12);
-    assert_close(r.e2e.sum, 0.06 + 0.131072 + 0.001 + 9 * 0.0101, 1e-9);
-    /* Sent layer by layer, 0.06 s are hidden behind the prefill. */
-    d.transfer_overlap = true;
-    r = run(&d, &spec, NULL);
-    assert_close(r.e2e.sum, 0.06 + 0.071072 + 0.001 + 9 * 0.0101, 1e-9);
-    /* On a fast link the last layer remains. */
-    d.transfer_bytes_per_s = 1e11;
-    r = run(&d, &spec, NULL);
-    assert_close(r.e2e.sum, 0.06 + 131072e3 / 1e11 / 32 + 0.001 + 9 * 0.0101, 1e-9);
+    for (int p = 0; p < SPLITTING; p++) {
+        rg_deployment d = of_policy(splitting[p], 1, 64000);
+        d.prefill_replicas = 1;
+        d.prefill_rules = d.rules;
+        d.prefill_step = d.step;
+        d.transfer_bytes_per_s = 1e9;
+        d.transfer_latency_s = 1e-3;
+        d.layers = 32;
+        rg_serve_result r = run(&d, &spec, NULL);
+        assert_close(r.ttft.sum, 0.06, 1e-9);
+        assert_close(r.transfer_bytes, 131072e3, 1e-12);
+        assert_close(r.e2e.sum, 0.06 + 0.131072 + 0.001 + 9 * 0.0101, 1e-9);
+        /* Sent layer by layer, 0.06 s are hidden behind the prefill. */
+        d.transfer_overlap = true;
+        r = run(&d, &spec, NULL);
+        assert_close(r.e2e.sum, 0.06 + 0.071072 + 0.001 + 9 * 0.0101, 1e-9);
+        /* On a fast link the last layer remains. */
+        d.transfer_bytes_per_s = 1e11;
+        r = run(&d, &spec, NULL);
+        assert_close(r.e2e.sum, 0.06 + 131072e3 / 1e11 / 32 + 0.001 + 9 * 0.0101, 1e-9);
+    }
 }
 
 /* Decodes are no longer held up by prompts, so gaps between tokens are even. */
@@ -183,13 +199,12 @@ static void split_pools_keep_their_blocks_when_memory_is_short(void **state)
     (void)state;
     rg_synth_spec spec = load(800, 30);
     spec.prompt.most = 2000;
-    for (int prefix = 0; prefix < 2; prefix++) {
-        rg_deployment d = deployment(2, RG_ROUTE_LEAST_LOADED);
-        d.rules.blocks = 260; /* 4160 tokens, two of the longest */
-        d.rules.prefix_caching = prefix;
+    for (int i = 0; i < 2 * SPLITTING; i++) {
+        rg_deployment d = of_policy(splitting[i / 2], 2, 4160); /* two of the longest */
+        d.rules.prefix_caching = i % 2;
         d.prefill_replicas = 1;
         d.prefill_rules = d.rules;
-        d.prefill_rules.blocks = 160;
+        d.prefill_rules.blocks = 2560 / d.rules.block_tokens;
         d.prefill_step = d.step;
         d.transfer_bytes_per_s = 2e9;
         d.transfer_latency_s = 1e-3;
@@ -199,6 +214,9 @@ static void split_pools_keep_their_blocks_when_memory_is_short(void **state)
         const rg_serve_result r = run(&d, &spec, &o);
         assert_int_equal(violations, 0);
         assert_int_equal(r.refused, 0);
+        print_message("%s: %lld steps, %lld preemptions, makespan %.2f s\n",
+                      rg_policy_names[d.rules.policy], (long long)r.steps, (long long)r.preemptions,
+                      r.makespan_s);
         const rg_serve_result skipped = run(&d, &spec, NULL);
         assert_true(r.e2e.sum == skipped.e2e.sum && r.steps == skipped.steps);
     }
@@ -233,8 +251,10 @@ static void contradictions_are_refused(void **state)
     const rg_synth_spec spec = load(10, 1);
     assert_ok(rg_requests_synth(arena, &spec, &stream, &err));
     rg_deployment d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.rules = rg_engine_rules_default(RG_POLICY_SARATHI);
     d.rules.speculation.drafts = 3;
     assert_int_equal(rg_serve_run(arena, &d, stream, NULL, NULL, 1, &result, &err), RG_ERR_USAGE);
+    assert_non_null(strstr(err.text, "'sarathi'"));
     err = (rg_err){0};
     d = deployment(1, RG_ROUTE_ROUND_ROBIN);
     d.rules.rule.window = 100;

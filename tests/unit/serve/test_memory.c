@@ -342,19 +342,29 @@ static void speculation_emits_the_geometric_mean(void **state)
                                 .arrivals = {.kind = RG_ARRIVE_AT_ONCE},
                                 .prompt = {.kind = RG_LENGTH_FIXED, .mean = 10},
                                 .output = {.kind = RG_LENGTH_FIXED, .mean = 4001}};
-    rg_deployment d = deployment(RG_POLICY_VLLM1);
-    d.rules.asynchronous = false;
-    d.rules.max_batched_tokens = 4096;
-    d.rules.speculation = (rg_speculation){.drafts = 4, .acceptance = 0.7};
-    const rg_serve_result r = run(&d, &spec);
-    assert_int_equal(r.output_tokens, 50 * 4001);
-    /* Tokens per sequence and step; 72,000 draws have a standard error of 0.2 %. */
-    const double sequences_steps = (double)r.drafts / 4;
-    assert_close((double)(r.output_tokens - 50) / sequences_steps, 2.7731, 0.01);
-    /* A step of constant time is worth more tokens, so requests are as much shorter. */
-    d.rules.speculation.drafts = 0;
-    const rg_serve_result plain = run(&d, &spec);
-    assert_close(plain.e2e.sum / r.e2e.sum, 2.7731, 0.01);
+    static const struct {
+        rg_policy_kind policy;
+        bool asynchronous;
+    } cases[] = {{RG_POLICY_VLLM1, false},
+                 {RG_POLICY_VLLM1, true},
+                 {RG_POLICY_SGLANG, false},
+                 {RG_POLICY_TRT_NO_EVICT, false},
+                 {RG_POLICY_TRT_MAX_UTILISATION, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rg_deployment d = deployment(cases[i].policy);
+        d.rules.asynchronous = cases[i].asynchronous;
+        d.rules.max_batched_tokens = 4096;
+        d.rules.speculation = (rg_speculation){.drafts = 4, .acceptance = 0.7};
+        const rg_serve_result r = run(&d, &spec);
+        assert_int_equal(r.output_tokens, 50 * 4001);
+        /* Tokens per sequence and step; 72,000 draws have a standard error of 0.2 %. */
+        const double sequences_steps = (double)r.drafts / 4;
+        assert_close((double)(r.output_tokens - 50) / sequences_steps, 2.7731, 0.01);
+        /* A step of constant time is worth more tokens, so requests are as much shorter. */
+        d.rules.speculation.drafts = 0;
+        const rg_serve_result plain = run(&d, &spec);
+        assert_close(plain.e2e.sum / r.e2e.sum, 2.7731, 0.01);
+    }
 }
 
 int main(void)

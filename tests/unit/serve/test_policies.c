@@ -147,6 +147,35 @@ static void every_policy_conserves_blocks_budget_and_tokens(void **state)
     }
 }
 
+/* The same laws with drafts, where memory is short: what in flight is lost to a preemption is
+ * computed again, nothing is emitted twice, and no token of a request that has ended counts. */
+static void drafts_keep_the_laws(void **state)
+{
+    (void)state;
+    static const rg_policy_kind kinds[] = {RG_POLICY_VLLM1, RG_POLICY_VLLM1, RG_POLICY_SGLANG,
+                                           RG_POLICY_TRT_NO_EVICT, RG_POLICY_TRT_MAX_UTILISATION};
+    const rg_synth_spec spec = load(600, 40);
+    const int64_t outputs = outputs_of(&spec);
+    for (int i = 0; i < 5; i++) {
+        rg_deployment d = deployment(kinds[i]);
+        d.rules.asynchronous = i == 0;
+        d.rules.speculation = (rg_speculation){.drafts = 3, .acceptance = 0.6};
+        watch w = {.budget = d.rules.max_batched_tokens, .most_sequences = d.rules.max_sequences};
+        const rg_observer observer = {.context = &w, .inspect = look};
+        const rg_serve_result r = run(&d, &spec, &observer);
+        print_message("%s: %lld steps, %lld preemptions, %lld recomputed, makespan %.2f s\n",
+                      rg_policy_names[kinds[i]], (long long)r.steps, (long long)r.preemptions,
+                      (long long)r.recomputed_tokens, r.makespan_s);
+        assert_int_equal(w.violations, 0);
+        assert_int_equal(r.finished, 600);
+        assert_int_equal(r.output_tokens, outputs);
+        assert_true(r.most_blocks <= d.rules.blocks - 1);
+        assert_close((double)r.accepted_drafts / (double)r.drafts, (0.6 + 0.36 + 0.216) / 3, 0.02);
+        const rg_serve_result again = run(&d, &spec, NULL);
+        assert_true(again.e2e.sum == r.e2e.sum && again.steps == r.steps);
+    }
+}
+
 static void first_schedules_follow_arrival_without_preemption(void **state)
 {
     (void)state;
@@ -336,6 +365,7 @@ static void priorities_are_served_first_and_keep_the_laws(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(drafts_keep_the_laws, setup, teardown),
         cmocka_unit_test_setup_teardown(every_policy_conserves_blocks_budget_and_tokens, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(first_schedules_follow_arrival_without_preemption, setup,
