@@ -46,10 +46,10 @@ typedef struct rg_kv_seq {
     int64_t segment_used, place; /* tokens used of that segment, and of all of its identity */
     const rg_segment *segments;
     int32_t segment_count;
-    uint64_t tail_id;    /* identity of all text behind the segments */
-    bool shareable;      /* others may know this text; else named only when preempted */
-    rg_radix_text *text; /* in a pool with a tree: what it says, */
-    rg_radix_node *node; /* where its registered blocks end, */
+    uint64_t tail_id;     /* identity of all text behind the segments */
+    bool shareable;       /* others may know this text; else named only when preempted */
+    rg_radix_text *text;  /* in a pool with a tree: what it says, */
+    rg_radix_node *node;  /* where its registered blocks end, */
     rg_radix_node *found; /* and where lookup ended */
 } rg_kv_seq;
 
