@@ -139,7 +139,7 @@ static void match_wavefront(rg_noc_sim *s, matcher *m)
     const uint32_t shift = m->vc_stage ? s->vc_shift : 0;
     for (uint32_t i = 0; i < m->count; i++) {
         request *r = &m->list[i];
-        const uint32_t router = s->input[r->ivc >> s->vc_shift].router;
+        const uint32_t router = (uint32_t)s->graph->in_router[r->ivc >> s->vc_shift];
         const uint32_t in0 = (uint32_t)s->graph->in_first[router] << shift;
         const uint32_t in1 = (uint32_t)s->graph->in_first[router + 1] << shift;
         const uint32_t out0 = (uint32_t)s->graph->out_first[router] << shift;
@@ -181,12 +181,11 @@ static void ask(matcher *m, request r)
 /* The next VC at or after i that asks for a VC or bids for the switch, NONE at the end. */
 static uint32_t next_that_wants(const rg_noc_sim *s, bool a_vc, uint32_t i)
 {
-    for (uint32_t w = i >> 6; w < s->want_words; w++) {
-        uint64_t bits = a_vc ? s->want[w].va : s->want[w].sa;
-        if (w == i >> 6)
-            bits &= UINT64_MAX << (i & 63);
-        if (bits != 0)
-            return w << 6 | (uint32_t)__builtin_ctzll(bits);
+    uint32_t from = i & ((1u << s->vc_shift) - 1);
+    for (uint32_t port = i >> s->vc_shift; port < s->inputs; port++, from = 0) {
+        const uint32_t vcs = (a_vc ? s->input[port].heads : s->input[port].bids) >> from << from;
+        if (vcs != 0)
+            return port << s->vc_shift | (uint32_t)__builtin_ctz(vcs);
     }
     return RG_NOC_NONE;
 }
@@ -245,8 +244,6 @@ void rg_noc_state_sa(rg_noc_sim *s)
          ivc = next_that_wants(s, false, ivc + 1))
         ask_switch(s, m, ivc, s->ivc[ivc].out, 0);
     if (s->speculative) {
-        for (uint32_t i = 0; i < s->va_count; i++)
-            s->ivc[s->ovc[s->va_won[i]].best].offer = s->va_won[i];
         for (uint32_t ivc = next_that_wants(s, true, 0); ivc != RG_NOC_NONE;
              ivc = next_that_wants(s, true, ivc + 1)) {
             if (s->slow && s->ivc[ivc].ready > s->now)

@@ -17,26 +17,34 @@ static inline uint32_t lowest_bit(uint64_t bits)
     return (uint32_t)__builtin_ctzll(bits);
 }
 
-static inline void want_vc(rg_noc_sim *s, uint32_t ivc)
-{
-    s->want[ivc >> 6].va |= UINT64_C(1) << (ivc & 63);
-    s->want_summary[ivc >> 12] |= UINT64_C(1) << (ivc >> 6 & 63);
-}
-static inline void want_switch(rg_noc_sim *s, uint32_t ivc)
-{
-    s->want[ivc >> 6].sa |= UINT64_C(1) << (ivc & 63);
-    s->want_summary[ivc >> 12] |= UINT64_C(1) << (ivc >> 6 & 63);
-}
-static inline void stop_bidding(rg_noc_sim *s, uint32_t ivc)
-{
-    s->want[ivc >> 6].sa &= ~(UINT64_C(1) << (ivc & 63));
-}
-
-/* Which body this is: VC width as a shift, and whether it is the plain one. */
+/* Which body this is: VC width as a shift, whether it is the plain one, and whether routes are
+ * looked up in a table. */
 typedef struct body {
     uint32_t shift;
-    bool plain;
+    bool plain, table;
 } body;
+
+/* What a VC wants, as a bit of its port. The port stays busy until a look finds nothing. */
+typedef struct place {
+    input_port *in;
+    uint32_t port, bit;
+} place;
+
+INLINE place place_of(rg_noc_sim *s, body b, uint32_t ivc)
+{
+    const uint32_t port = ivc >> b.shift;
+    return (place){&s->input[port], port, 1u << (ivc & ((1u << b.shift) - 1))};
+}
+static inline void want_vc(rg_noc_sim *s, place at)
+{
+    at.in->heads |= at.bit;
+    s->busy[at.port >> 6] |= UINT64_C(1) << (at.port & 63);
+}
+static inline void want_switch(rg_noc_sim *s, place at)
+{
+    at.in->bids |= at.bit;
+    s->busy[at.port >> 6] |= UINT64_C(1) << (at.port & 63);
+}
 
 static inline void wheel_ready(rg_noc_sim *s, uint32_t when, uint32_t item)
 {
@@ -45,66 +53,63 @@ static inline void wheel_ready(rg_noc_sim *s, uint32_t when, uint32_t item)
 }
 
 /* A head has come to the front of its VC: route it and let it ask for an output VC. */
-INLINE void front(rg_noc_sim *s, body b, uint32_t ivc, uint32_t flit, uint32_t from)
+INLINE void front(rg_noc_sim *s, body b, input_vc *v, place at, uint32_t ivc, uint32_t flit,
+                  uint32_t from)
 {
-    input_vc *v = &s->ivc[ivc];
     packet *p = &s->pool[flit >> 2];
     p->hops++;
-    if (s->routing == RG_NOC_ROUTE_TABLE) {
-        const input_port *in = &s->input[ivc >> b.shift];
-        v->out = in->out_first + in->row[p->destination];
+    if (b.table) {
+        v->out = at.in->row[p->destination];
         v->mask = s->kind_mask[p->kind];
     } else {
         if (!s->lookahead)
-            rg_noc_state_route(s, p, ivc >> b.shift, ivc & ((1u << b.shift) - 1));
+            rg_noc_state_route(s, p, at.port, lowest_bit(at.bit));
         v->out = p->out;
         v->mask = p->mask;
     }
     if (b.plain || !s->slow) {
-        want_vc(s, ivc);
+        want_vc(s, at);
         return;
     }
     v->ready = from + (uint32_t)s->config->router.routing_delay + s->sa_wait;
     if (s->va_wait == 0)
-        want_vc(s, ivc);
+        want_vc(s, at);
     else
         wheel_ready(s, from + s->va_wait, ivc << 1 | 1);
 }
 
 /* The front of an active VC may bid from cycle `from` on; now + 1 is the next look at the bids. */
-INLINE void ready_to_bid(rg_noc_sim *s, body b, input_vc *v, uint32_t ivc, uint32_t from,
+INLINE void ready_to_bid(rg_noc_sim *s, body b, input_vc *v, place at, uint32_t ivc, uint32_t from,
                          uint32_t look)
 {
     if (!b.plain && s->slow) {
         v->ready = from;
         if (from > look) {
-            stop_bidding(s, ivc);
+            at.in->bids &= ~at.bit;
             wheel_ready(s, from, ivc << 1);
             return;
         }
     }
     if (s->ovc[v->ovc].credits > 0)
-        want_switch(s, ivc);
+        want_switch(s, at);
     else
-        stop_bidding(s, ivc);
+        at.in->bids &= ~at.bit;
 }
 
 INLINE void receive_flit(rg_noc_sim *s, body b, uint32_t ivc, uint32_t flit)
 {
     input_vc *v = &s->ivc[ivc];
-    const uint32_t buffer = s->buffer;
-    uint32_t slot = (uint32_t)v->head + v->count;
-    if (slot >= buffer)
-        slot -= buffer;
-    s->ring[v->base + slot] = flit;
+    const uint32_t slot = v->base + ((v->head + (uint32_t)v->count) & s->ring_mask);
+    s->ring[slot] = flit;
     if (!b.plain && s->sa_wait > 0)
-        s->arrived_at[v->base + slot] = s->now;
+        s->arrived_at[slot] = s->now;
     if (v->count++ > 0)
         return;
+    const place at = place_of(s, b, ivc);
     if (v->ovc == RG_NOC_NONE)
-        front(s, b, ivc, flit, s->now);
+        front(s, b, v, at, ivc, flit, s->now);
     else
-        ready_to_bid(s, b, v, ivc, s->now + s->sa_wait, s->now);
+        ready_to_bid(s, b, v, at, ivc, s->now + s->sa_wait, s->now);
 }
 
 INLINE void receive_flits(rg_noc_sim *s, body b)
@@ -146,11 +151,11 @@ INLINE void receive_credits(rg_noc_sim *s, body b)
             continue;
         const input_vc *v = &s->ivc[o->owner];
         if (v->count > 0 && (b.plain || !s->slow || v->ready <= s->now))
-            want_switch(s, o->owner);
+            want_switch(s, place_of(s, b, o->owner));
     }
 }
 
-static void receive_ready(rg_noc_sim *s)
+static void receive_ready(rg_noc_sim *s, body b)
 {
     const uint32_t bucket = s->now & s->wheel_mask, count = s->ready_count[bucket];
     const uint32_t *event = &s->ready_wheel[(size_t)bucket * s->ready_room];
@@ -158,44 +163,34 @@ static void receive_ready(rg_noc_sim *s)
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t ivc = event[i] >> 1;
         if (event[i] & 1)
-            want_vc(s, ivc);
+            want_vc(s, place_of(s, b, ivc));
         else if (s->ovc[s->ivc[ivc].ovc].credits > 0)
-            want_switch(s, ivc);
+            want_switch(s, place_of(s, b, ivc));
     }
 }
 
 /* VC allocation, separable input first: each head asks for one free VC, by its own round robin;
  * each output VC takes the first asker in its round robin. */
-INLINE void va_separable(rg_noc_sim *s, body b)
+INLINE uint32_t *va_bid(rg_noc_sim *s, body b, uint32_t ivc, uint32_t *won)
 {
     const uint32_t shift = b.shift;
-    uint32_t *won = s->va_won;
-    for (uint32_t t = 0; t < s->want_summaries; t++)
-        for (uint64_t sum = s->want_summary[t]; sum != 0; sum &= sum - 1) {
-            const uint32_t w = t << 6 | lowest_bit(sum);
-            uint64_t bits = s->want[w].va;
-            if ((bits | s->want[w].sa) == 0)
-                s->want_summary[t] ^= sum & -sum;
-            for (; bits != 0; bits &= bits - 1) {
-                const uint32_t ivc = w << 6 | lowest_bit(bits);
-                const input_vc *v = &s->ivc[ivc];
-                const uint32_t out = v->out, free = s->output[out].free & v->mask;
-                if (free == 0)
-                    continue;
-                uint32_t ahead = 0;
-                if (v->va_ptr >> shift == out)
-                    ahead = free & (UINT32_MAX << (v->va_ptr & ((1u << shift) - 1)));
-                const uint32_t ovc = out << shift | lowest_bit(ahead != 0 ? ahead : free);
-                output_vc *o = &s->ovc[ovc];
-                if (o->best == RG_NOC_NONE) {
-                    o->best = ivc;
-                    *won++ = ovc;
-                } else if (ivc - o->ptr < o->best - o->ptr) {
-                    o->best = ivc;
-                }
-            }
-        }
-    s->va_count = (uint32_t)(won - s->va_won);
+    const input_vc *v = &s->ivc[ivc];
+    const uint32_t out = v->out, free = s->output[out].free & v->mask;
+    if (free == 0)
+        return won;
+    uint32_t ahead = 0;
+    if (v->va_ptr >> shift == out)
+        ahead = free & (UINT32_MAX << (v->va_ptr & ((1u << shift) - 1)));
+    const uint32_t ovc = out << shift | lowest_bit(ahead != 0 ? ahead : free);
+    output_vc *o = &s->ovc[ovc];
+    if (o->best == RG_NOC_NONE) {
+        o->best = ivc;
+        *won = ovc;
+        return won + 1;
+    }
+    if (ivc - o->ptr < o->best - o->ptr)
+        o->best = ivc;
+    return won;
 }
 
 INLINE void va_grant(rg_noc_sim *s, body b)
@@ -218,18 +213,17 @@ INLINE void va_grant(rg_noc_sim *s, body b)
         if (!b.plain)
             v->out = out;
         s->output[out].free &= ~(1u << (ovc & ((1u << b.shift) - 1)));
-        vc_word *word = &s->want[ivc >> 6];
-        const uint64_t bit = UINT64_C(1) << (ivc & 63);
-        word->va ^= bit;
+        const place at = place_of(s, b, ivc);
+        at.in->heads ^= at.bit;
         const uint32_t from = s->now + 1;
         if (!b.plain && s->slow)
-            ready_to_bid(s, b, v, ivc,
+            ready_to_bid(s, b, v, at, ivc,
                          !s->speculative   ? from + s->sa_wait
                          : v->ready > from ? v->ready
                                            : from,
                          from);
         else if (o->credits > 0)
-            word->sa |= bit; /* the summary bit is still set */
+            at.in->bids |= at.bit; /* the port is busy already */
     }
 }
 
@@ -246,23 +240,21 @@ static bool may_speculate(const rg_noc_sim *s, const input_vc *v)
 
 /* The VC that bids for an input with several: first those that hold their VC, then the first
  * output, then the first VC, each in round-robin order. NONE: nobody can. */
-static uint32_t choose_vc(const rg_noc_sim *s, uint64_t group, uint32_t base)
+INLINE uint32_t choose_vc(const rg_noc_sim *s, body b, const input_port *in, uint32_t base,
+                          uint32_t vcs)
 {
-    const uint32_t shift = s->vc_shift, vc_mask = (1u << shift) - 1;
     uint32_t best = RG_NOC_NONE;
     uint64_t best_key = UINT64_MAX;
-    for (; group != 0; group &= group - 1) {
-        const uint32_t ivc = base | lowest_bit(group);
+    for (; vcs != 0; vcs &= vcs - 1) {
+        const uint32_t vc = lowest_bit(vcs), ivc = base | vc;
         const input_vc *v = &s->ivc[ivc];
-        const input_port *in = &s->input[ivc >> shift];
-        const bool speculates = v->ovc == RG_NOC_NONE;
+        const bool speculates = !b.plain && v->ovc == RG_NOC_NONE;
         if (speculates && !may_speculate(s, v))
             continue;
-        if (s->serial && s->output[v->out].busy_until > s->now)
+        if (!b.plain && s->serial && s->output[v->out].busy_until > s->now)
             continue;
-        const uint64_t key = (uint64_t)speculates << 48 |
-                             ((uint64_t)(v->out - in->ptr) & 0xffffffff) << 8 |
-                             (((ivc & vc_mask) - in->rr) & 0xff);
+        const uint64_t key =
+            (uint64_t)speculates << 48 | (uint64_t)(v->out - in->ptr) << 8 | ((vc - in->rr) & 0xff);
         if (key < best_key) {
             best_key = key;
             best = ivc;
@@ -293,53 +285,43 @@ INLINE uint32_t *sa_bid(rg_noc_sim *s, body b, uint32_t ivc, uint32_t *won)
     return won;
 }
 
-/* Switch allocation, separable input first. */
-INLINE void sa_separable(rg_noc_sim *s, body b)
+/* One look at the busy ports: heads bid for VCs, and of each port one VC bids for the switch. Where
+ * heads may bid for the switch before they hold a VC, that is a second look. */
+INLINE void look(rg_noc_sim *s, body b, bool for_vcs, bool for_switch)
 {
-    const uint64_t port_mask = (UINT64_C(1) << (1u << b.shift)) - 1;
-    const uint32_t vc_mask = (1u << b.shift) - 1;
-    uint32_t *won = s->sa_won;
-    for (uint32_t t = 0; t < s->want_summaries; t++)
-        for (uint64_t sum = s->want_summary[t]; sum != 0; sum &= sum - 1) {
-            const uint32_t w = t << 6 | lowest_bit(sum);
-            for (uint64_t bits = s->want[w].sa; bits != 0;) {
-                const uint32_t bit = lowest_bit(bits);
-                const uint64_t group = bits & (port_mask << (bit & ~vc_mask));
-                bits ^= group;
-                uint32_t ivc = w << 6 | bit;
-                if ((!b.plain && s->serial) || (group & (group - 1)) != 0) {
-                    ivc = choose_vc(s, group, w << 6);
-                    if (ivc == RG_NOC_NONE)
-                        continue;
-                }
-                won = sa_bid(s, b, ivc, won);
+    uint32_t *va_won = s->va_won, *sa_won = s->sa_won;
+    for (uint32_t w = 0; w < s->busy_words; w++)
+        for (uint64_t bits = s->busy[w]; bits != 0; bits &= bits - 1) {
+            const uint32_t port = w << 6 | lowest_bit(bits), base = port << b.shift;
+            const input_port *in = &s->input[port];
+            uint32_t heads = in->heads, bids = in->bids;
+            if ((heads | bids) == 0) {
+                s->busy[w] ^= bits & -bits;
+                continue;
             }
+            if (!b.plain && s->speculative)
+                bids |= heads;
+            for (; for_vcs && heads != 0; heads &= heads - 1)
+                va_won = va_bid(s, b, base | lowest_bit(heads), va_won);
+            if (!for_switch || bids == 0)
+                continue;
+            uint32_t ivc = base | lowest_bit(bids);
+            if (!b.plain || (bids & (bids - 1)) != 0)
+                ivc = choose_vc(s, b, in, base, bids);
+            if (b.plain || ivc != RG_NOC_NONE)
+                sa_won = sa_bid(s, b, ivc, sa_won);
         }
-    s->sa_count = (uint32_t)(won - s->sa_won);
+    if (for_vcs)
+        s->va_count = (uint32_t)(va_won - s->va_won);
+    if (for_switch)
+        s->sa_count = (uint32_t)(sa_won - s->sa_won);
 }
 
-/* The same when heads may bid before they hold a VC. */
-static void sa_speculative(rg_noc_sim *s, body b)
+/* Tells the heads which VC they would get. */
+static void offer_vcs(rg_noc_sim *s)
 {
-    const uint64_t port_mask = (UINT64_C(1) << (1u << s->vc_shift)) - 1;
-    uint32_t *won = s->sa_won;
-    const uint32_t vc_mask = (1u << s->vc_shift) - 1;
     for (uint32_t i = 0; i < s->va_count; i++)
         s->ivc[s->ovc[s->va_won[i]].best].offer = s->va_won[i];
-    for (uint32_t t = 0; t < s->want_summaries; t++) {
-        for (uint64_t sum = s->want_summary[t]; sum != 0; sum &= sum - 1) {
-            const uint32_t w = t << 6 | lowest_bit(sum);
-            uint64_t bits = s->want[w].sa | s->want[w].va;
-            while (bits != 0) {
-                const uint64_t group = bits & (port_mask << (lowest_bit(bits) & ~vc_mask));
-                bits &= ~group;
-                const uint32_t ivc = choose_vc(s, group, w << 6);
-                if (ivc != RG_NOC_NONE)
-                    won = sa_bid(s, b, ivc, won);
-            }
-        }
-    }
-    s->sa_count = (uint32_t)(won - s->sa_won);
 }
 
 /* A speculative winner goes only when its VC came through, for this output and with a credit. */
@@ -371,23 +353,23 @@ static void drop_failed_speculation(rg_noc_sim *s)
 }
 
 /* What stands behind a flit that has left: the same packet's next flit, a new head, or nothing. */
-INLINE void advance_vc(rg_noc_sim *s, body b, input_vc *v, uint32_t ivc, uint32_t flit,
+INLINE void advance_vc(rg_noc_sim *s, body b, input_vc *v, place at, uint32_t ivc, uint32_t flit,
                        output_port *port, output_vc *o, uint32_t vc)
 {
     if (flit & FLIT_TAIL) {
         v->ovc = RG_NOC_NONE;
-        stop_bidding(s, ivc);
+        at.in->bids &= ~at.bit;
         o->owner = RG_NOC_NONE;
         if (!b.plain && s->config->router.wait_for_tail_credit)
             o->tail_sent = 1;
         else
             port->free |= 1u << vc;
         if (v->count > 0)
-            front(s, b, ivc, rg_noc_state_front_flit(s, ivc), s->now + 1);
+            front(s, b, v, at, ivc, s->ring[v->base + v->head], s->now + 1);
         return;
     }
     if (v->count == 0 || o->credits == 0) {
-        stop_bidding(s, ivc);
+        at.in->bids &= ~at.bit;
         if (v->count == 0 || b.plain || !s->slow)
             return;
     }
@@ -395,7 +377,7 @@ INLINE void advance_vc(rg_noc_sim *s, body b, input_vc *v, uint32_t ivc, uint32_
         uint32_t from = s->now + 1;
         if (s->sa_wait > 0 && s->arrived_at[v->base + v->head] + s->sa_wait > from)
             from = s->arrived_at[v->base + v->head] + s->sa_wait;
-        ready_to_bid(s, b, v, ivc, from, s->now + 1);
+        ready_to_bid(s, b, v, at, ivc, from, s->now + 1);
     }
 }
 
@@ -407,17 +389,18 @@ INLINE void sa_grant(rg_noc_sim *s, body b)
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t out = s->sa_won[i];
         output_port *o = &s->output[out];
-        const uint32_t ivc = o->best, port = ivc >> shift;
+        const uint32_t ivc = o->best;
+        const place at = place_of(s, b, ivc);
         input_vc *v = &s->ivc[ivc];
-        input_port *in = &s->input[port];
+        input_port *in = at.in;
         const uint32_t ovc = v->ovc, vc = ovc & vc_mask, head = v->head;
         const uint32_t flit = s->ring[v->base + head];
         output_vc *taken = &s->ovc[ovc];
-        v->head = head + 1 == s->buffer ? 0 : (uint16_t)(head + 1);
+        v->head = (uint16_t)((head + 1) & s->ring_mask);
         v->count--;
         o->best = RG_NOC_NONE;
         if (b.plain || i < s->sa_first) {
-            o->ptr = (port + 1) << shift;
+            o->ptr = (at.port + 1) << shift;
             in->ptr = out + 1;
         }
         o->flits++;
@@ -426,11 +409,11 @@ INLINE void sa_grant(rg_noc_sim *s, body b)
         if (shift > 0)
             in->rr = (ivc & vc_mask) + 1;
         taken->credits--;
-        if (s->lookahead && (flit & FLIT_HEAD) && o->target < s->inputs << shift)
+        if (!b.table && s->lookahead && (flit & FLIT_HEAD) && o->target < s->inputs << shift)
             rg_noc_state_route(s, &s->pool[flit >> 2], o->target >> shift, vc);
         rg_noc_state_send_flit(s, o->delay, o->target | vc, flit);
         rg_noc_state_send_credit(s, in->credit_delay, in->upstream | (ivc & vc_mask));
-        advance_vc(s, b, v, ivc, flit, o, taken, vc);
+        advance_vc(s, b, v, at, ivc, flit, o, taken, vc);
     }
 }
 
@@ -439,53 +422,54 @@ static void allocate(rg_noc_sim *s, body b)
     const rg_noc_router *r = &s->config->router;
     s->va_first = s->sa_first = UINT32_MAX;
     if (r->vc_allocator == RG_NOC_SEPARABLE_INPUT_FIRST && s->routing != RG_NOC_ROUTE_ADAPTIVE)
-        va_separable(s, b);
+        look(s, b, true, false);
     else
         rg_noc_state_va(s);
+    if (s->speculative)
+        offer_vcs(s);
     if (r->switch_allocator != RG_NOC_SEPARABLE_INPUT_FIRST ||
         (s->speculative && s->routing == RG_NOC_ROUTE_ADAPTIVE))
         rg_noc_state_sa(s);
-    else if (s->speculative)
-        sa_speculative(s, b);
     else
-        sa_separable(s, b);
+        look(s, b, false, true);
     if (s->speculative)
         drop_failed_speculation(s);
     va_grant(s, b);
     sa_grant(s, b);
 }
 
-static void general_cycles(rg_noc_sim *s, int64_t cycles)
+INLINE void cycles_of(rg_noc_sim *s, body b, int64_t cycles)
 {
-    const body b = {s->vc_shift, false};
     for (int64_t i = 0; i < cycles; i++) {
         receive_flits(s, b);
         receive_credits(s, b);
-        if (s->slow)
-            receive_ready(s);
+        if (!b.plain && s->slow)
+            receive_ready(s, b);
         if (s->stream != NULL)
             rg_noc_state_stream_wake(s);
         rg_noc_state_inject(s);
-        allocate(s, b);
+        if (b.plain) {
+            look(s, b, true, true);
+            va_grant(s, b);
+            sa_grant(s, b);
+        } else {
+            allocate(s, b);
+        }
         s->now++;
     }
 }
 
+static void general_cycles(rg_noc_sim *s, int64_t cycles)
+{
+    cycles_of(s, (body){s->vc_shift, false, s->routing == RG_NOC_ROUTE_TABLE}, cycles);
+}
+
 INLINE void plain_cycles(rg_noc_sim *s, uint32_t shift, int64_t cycles)
 {
-    const body b = {shift, true};
-    for (int64_t i = 0; i < cycles; i++) {
-        receive_flits(s, b);
-        receive_credits(s, b);
-        if (s->stream != NULL)
-            rg_noc_state_stream_wake(s);
-        rg_noc_state_inject(s);
-        va_separable(s, b);
-        sa_separable(s, b);
-        va_grant(s, b);
-        sa_grant(s, b);
-        s->now++;
-    }
+    if (s->routing == RG_NOC_ROUTE_TABLE)
+        cycles_of(s, (body){shift, true, true}, cycles);
+    else
+        cycles_of(s, (body){shift, true, false}, cycles);
 }
 
 static bool is_plain(const rg_noc_sim *s)

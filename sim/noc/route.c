@@ -168,7 +168,7 @@ static void route_adaptive(rg_noc_sim *s, packet *p, uint32_t router, uint32_t v
 
 void rg_noc_state_route(rg_noc_sim *s, packet *p, uint32_t port, uint32_t vc)
 {
-    const uint32_t router = s->input[port].router;
+    const uint32_t router = (uint32_t)s->graph->in_router[port];
     if (s->graph->shape == RG_NOC_TREE)
         route_tree(s, p, router);
     else if (s->routing == RG_NOC_ROUTE_ADAPTIVE)
@@ -180,7 +180,7 @@ void rg_noc_state_route(rg_noc_sim *s, packet *p, uint32_t port, uint32_t vc)
 int rg_noc_state_candidates(const rg_noc_sim *s, uint32_t ivc, candidate *list)
 {
     const input_vc *v = &s->ivc[ivc];
-    const uint32_t router = s->input[ivc >> s->vc_shift].router;
+    const uint32_t router = (uint32_t)s->graph->in_router[ivc >> s->vc_shift];
     const packet *p = &s->pool[rg_noc_state_front_flit(s, ivc) >> 2];
     const uint16_t *here = &s->digit[router * (uint32_t)s->dims];
     const uint16_t *there = &s->digit[p->destination * (uint32_t)s->dims];

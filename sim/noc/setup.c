@@ -172,7 +172,7 @@ static rg_status fill_table(rg_noc_sim *s, rg_err *err)
 {
     const rg_noc_graph *g = s->graph;
     const size_t size = (size_t)g->routers * (size_t)g->nodes;
-    s->table = RG_NEW(s->arena, uint16_t, size, err);
+    s->table = RG_NEW(s->arena, uint32_t, size, err);
     if (s->table == NULL)
         return RG_ERR_LIMIT;
     int32_t *paths = NULL;
@@ -182,7 +182,7 @@ static rg_status fill_table(rg_noc_sim *s, rg_err *err)
         for (int n = 0; n < g->nodes; n++) {
             const size_t i = (size_t)r * (size_t)g->nodes + (size_t)n;
             s->table[i] =
-                (uint16_t)(paths != NULL ? paths[i] - g->out_first[r] : regular_port(g, r, n));
+                (uint32_t)(paths != NULL ? paths[i] : g->out_first[r] + regular_port(g, r, n));
         }
     return RG_OK;
 }
@@ -273,8 +273,6 @@ static void fill_ports(rg_noc_sim *s)
             .ptr = (uint32_t)g->out_first[router],
             .upstream = feeder << s->vc_shift,
             .credit_delay = (uint32_t)channel->credit_latency + 1 + (from_node ? 0 : credit),
-            .router = router,
-            .out_first = (uint32_t)g->out_first[router],
             .row = s->table != NULL ? &s->table[(size_t)router * s->nodes] : NULL};
         if (from_node)
             fill_output(s, feeder, channel, (uint32_t)i, (uint32_t)channel->latency + 1);
@@ -287,7 +285,7 @@ static rg_status new_ports(rg_noc_sim *s, rg_err *err)
     const size_t ovcs = (size_t)(s->outputs + s->nodes) << s->vc_shift;
     s->input = RG_NEW(s->arena, input_port, s->inputs + s->nodes, err);
     s->ivc = RG_NEW(s->arena, input_vc, ivcs, err);
-    s->ring = RG_NEW(s->arena, uint32_t, ivcs * s->buffer, err);
+    s->ring = RG_NEW(s->arena, uint32_t, ivcs * (s->ring_mask + 1), err);
     s->output = RG_NEW(s->arena, output_port, s->outputs + s->nodes, err);
     s->ovc = RG_NEW(s->arena, output_vc, ovcs, err);
     s->va_won = RG_NEW(s->arena, uint32_t, ovcs, err);
@@ -296,22 +294,20 @@ static rg_status new_ports(rg_noc_sim *s, rg_err *err)
         s->ovc == NULL || s->va_won == NULL || s->sa_won == NULL)
         return RG_ERR_LIMIT;
     if (s->sa_wait > 0) {
-        s->arrived_at = RG_NEW(s->arena, uint32_t, ivcs * s->buffer, err);
+        s->arrived_at = RG_NEW(s->arena, uint32_t, ivcs * (s->ring_mask + 1), err);
         if (s->arrived_at == NULL)
             return RG_ERR_LIMIT;
     }
     for (size_t i = 0; i < ivcs; i++) {
         s->ivc[i].ovc = RG_NOC_NONE;
-        s->ivc[i].base = (uint32_t)i * s->buffer;
+        s->ivc[i].base = (uint32_t)i * (s->ring_mask + 1);
     }
     for (size_t i = 0; i < ovcs; i++)
         s->ovc[i] =
             (output_vc){.owner = RG_NOC_NONE, .best = RG_NOC_NONE, .credits = (uint16_t)s->buffer};
-    s->want_words = (uint32_t)(ivcs + 63) / 64;
-    s->want_summaries = (s->want_words + 63) / 64;
-    s->want = RG_NEW(s->arena, vc_word, s->want_words, err);
-    s->want_summary = RG_NEW(s->arena, uint64_t, s->want_summaries, err);
-    if (s->want == NULL || s->want_summary == NULL)
+    s->busy_words = (s->inputs + 63) / 64;
+    s->busy = RG_NEW(s->arena, uint64_t, s->busy_words, err);
+    if (s->busy == NULL)
         return RG_ERR_LIMIT;
     fill_ports(s);
     return RG_OK;
@@ -394,6 +390,8 @@ rg_status rg_noc_sim_new(rg_arena *arena, const rg_noc_config *config, rg_noc_si
     while (1u << s->vc_shift < s->vcs)
         s->vc_shift++;
     s->buffer = (uint32_t)r->buffer;
+    while (s->ring_mask + 1 < s->buffer)
+        s->ring_mask = 2 * s->ring_mask + 1;
     s->inputs = (uint32_t)config->graph->inputs;
     s->outputs = (uint32_t)config->graph->outputs;
     s->nodes = (uint32_t)config->graph->nodes;

@@ -3,7 +3,8 @@
  * Reads noc/sim.h. Everything is an index into flat arrays. An input VC is port << vc_shift | vc,
  * an output VC likewise; behind the router ports come one port per node: as output VC the source
  * side of the injection channel, as input VC the sink. What is in flight lies in timing wheels, one
- * bucket a cycle. VCs that bid are bits in two-level sets, so what idles costs nothing.
+ * bucket a cycle. VCs that want something are bits of their input port, and such ports bits of a
+ * set, so what idles costs next to nothing.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_NOC_STATE_H
@@ -72,20 +73,16 @@ typedef struct input_port {
     uint32_t rr;           /* round robin among VCs that want the same output */
     uint32_t upstream;     /* output VC 0 that feeds it */
     uint32_t credit_delay; /* cycles from grant to use upstream */
-    uint32_t router, out_first;
-    const uint16_t *row; /* of its router in the routing table */
+    uint32_t heads, bids;  /* VCs whose head asks for an output VC; VCs that bid for the switch */
+    const uint32_t *row;   /* of its router in the routing table */
 } input_port;
 
 typedef struct flit_event {
     uint32_t target, flit;
 } flit_event;
 
-/* Two-level set of the input VCs that want something; a summary bit stands for 64 VCs and is
- * cleared by the scan that finds both words empty. */
-typedef struct vc_word {
-    uint64_t va, sa; /* heads that ask for a VC; VCs that bid for the switch */
-} vc_word;
-
+/* Two-level set; a summary bit stands for 64 members and is cleared by the scan that finds its word
+ * empty. */
 typedef struct bit_set {
     uint64_t *word, *summary;
     uint32_t words, summaries;
@@ -153,17 +150,16 @@ struct rg_noc_sim {
     rg_arena *arena;
     uint32_t now;
 
-    uint32_t vcs, vc_shift, buffer;
-    uint32_t inputs, outputs, nodes; /* router ports and nodes */
-    input_port *input;               /* [inputs + nodes] */
-    input_vc *ivc;                   /* [inputs << shift] */
-    uint32_t *ring;                  /* [inputs << shift][buffer] flits */
-    output_port *output;             /* [outputs + nodes] */
-    output_vc *ovc;                  /* [(outputs + nodes) << shift] */
+    uint32_t vcs, vc_shift, buffer, ring_mask; /* rings have the next power of two */
+    uint32_t inputs, outputs, nodes;           /* router ports and nodes */
+    input_port *input;                         /* [inputs + nodes] */
+    input_vc *ivc;                             /* [inputs << shift] */
+    uint32_t *ring;                            /* [inputs << shift][ring_mask + 1] flits */
+    output_port *output;                       /* [outputs + nodes] */
+    output_vc *ovc;                            /* [(outputs + nodes) << shift] */
 
-    vc_word *want; /* [words] */
-    uint64_t *want_summary;
-    uint32_t want_words, want_summaries;
+    uint64_t *busy; /* [words] input ports with heads or bids, and some that had */
+    uint32_t busy_words;
     uint32_t *va_won, va_count;  /* output VCs with a winner in this cycle */
     uint32_t *sa_won, sa_count;  /* outputs with a winner in this cycle */
     uint32_t va_first, sa_first; /* winners that move the arbiters' pointers */
@@ -178,12 +174,12 @@ struct rg_noc_sim {
     /* pipeline, as extra cycles before a stage decides */
     uint32_t va_wait;     /* from front to VC allocation */
     uint32_t sa_wait;     /* beyond the cycle after: switch_alloc_delay - 1 */
-    uint32_t *arrived_at; /* [inputs << shift][buffer] when sa_wait > 0 */
+    uint32_t *arrived_at; /* as ring, when sa_wait > 0 */
     bool speculative, slow, serial;
     bool lookahead; /* routes by more than a table, and one hop ahead */
 
     rg_noc_routing routing;
-    uint16_t *table;     /* [routers * nodes] local output */
+    uint32_t *table;     /* [routers * nodes] output */
     uint16_t *digit;     /* [nodes * dims] */
     int16_t *direction;  /* [routers * 2 dims] local output towards + and -, -1: none */
     int8_t *came;        /* [inputs] direction in which the flit travels, -1: injected */
