@@ -13,7 +13,7 @@ set format y '%g'
 set tics nomirror scale 0.6
 set border 3 lc rgb '#444444'
 if (!is_text) set grid xtics ytics lc rgb '#e4e4e4' lt 1 lw 0.7
-set key outside bottom horizontal noenhanced font ',9'
+set key bottom right Right vertical noenhanced font ',9'
 set datafile separator ','
 colour(i) = i % 6 == 0 ? 0xc0392b : i % 6 == 1 ? 0x1f4e9c : i % 6 == 2 ? 0x2a8c6f : i % 6 == 3 ? 0xb07d12 : i % 6 == 4 ? 0x7d5ba6 : 0x555555
 of(i, k) = int(column(1)) == i ? column(k) : NaN

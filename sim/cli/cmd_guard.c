@@ -85,7 +85,7 @@ static rg_status rg_guard_load_base(rg_guard_job *j)
     if (run == NULL)
         return RG_OK;
     if (run->skipped != NULL)
-        return rg_fail(j->err, RG_ERR_INPUT, (rg_pos){run->path, 1, 0},
+        return rg_fail(j->err, RG_ERR_INPUT, (rg_pos){run->path, 1, 1},
                        "the baseline was not measured: %s", run->skipped);
     return rg_baseline_of_run(j->arena, run, "run record", &j->base, j->err);
 }
@@ -168,7 +168,7 @@ static rg_status rg_guard_update(rg_guard_job *j)
             if (pairs[i][1][0] != '\0' && pairs[i][2][0] != '\0' &&
                 strcmp(pairs[i][1], pairs[i][2]) != 0)
                 return rg_fail(
-                    j->err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
+                    j->err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
                     "the baseline is of %s '%s', the run of '%s'; keep one baseline for each",
                     pairs[i][0], pairs[i][1], pairs[i][2]);
         RG_TRY(rg_file_read(j->arena, path, 64u << 20, &old, &length, j->err));

@@ -277,7 +277,7 @@ const rg_command rg_cmd_plan = {
                 "  ridge plan llama-3.3-70b --offline --hw h100-sxm,h200-sxm,b200-sxm --scheduler "
                 "trtllm \\\n"
                 "      --weight-type fp8 --kv-type fp8 --isl 2048 --osl 128\n"
-                "  ridge plan examples/07-plan/azure.yaml --plot frontier.svg",
+                "  ridge plan examples/51-plan-deepseek.yaml --plot frontier.svg",
     .options = options,
     .run = run,
 };

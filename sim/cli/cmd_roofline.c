@@ -70,6 +70,15 @@ static rg_status add_measured_point(rg_roof_figure *f, rg_roof_point *p, rg_err 
     return rg_roof_add(f, p, err);
 }
 
+static rg_status read_count(const rg_csv *csv, int column, double *out, rg_err *err)
+{
+    RG_TRY(rg_csv_real(csv, column, out, err));
+    if (*out >= 0.0)
+        return RG_OK;
+    return rg_fail(err, RG_ERR_INPUT, rg_csv_pos(csv, column), "'%s' is under 0",
+                   rg_csv_text(csv, column));
+}
+
 /* A table with columns name, flops, bytes, time_us (or time_s); dtype is optional. */
 static rg_status add_table(rg_roof_figure *f, rg_csv *csv, rg_err *err)
 {
@@ -86,6 +95,9 @@ static rg_status add_table(rg_roof_figure *f, rg_csv *csv, rg_err *err)
     else
         RG_TRY(rg_csv_column(csv, "time_us", &time, err));
     const int dtype = rg_csv_find(csv, "dtype");
+    if (dtype < 0)
+        rg_report_assume(f->report,
+                         "measured rows are of type bf16: the table has no column dtype");
     for (;;) {
         bool more;
         RG_TRY(rg_csv_next(csv, &more, err));
@@ -95,9 +107,13 @@ static rg_status add_table(rg_roof_figure *f, rg_csv *csv, rg_err *err)
         p.name = rg_arena_strdup(f->arena, rg_csv_text(csv, name), err);
         if (!p.name)
             return RG_ERR_LIMIT;
-        RG_TRY(rg_csv_real(csv, flops, &p.flops, err));
-        RG_TRY(rg_csv_real(csv, bytes, &p.bytes, err));
-        RG_TRY(rg_csv_real(csv, time, &p.seconds, err));
+        RG_TRY(read_count(csv, flops, &p.flops, err));
+        RG_TRY(read_count(csv, bytes, &p.bytes, err));
+        RG_TRY(read_count(csv, time, &p.seconds, err));
+        if (p.seconds == 0.0)
+            return rg_fail(err, RG_ERR_INPUT, rg_csv_pos(csv, time),
+                           "a time of '%s' gives no rate; leave the row out",
+                           rg_csv_text(csv, time));
         if (dtype >= 0)
             RG_TRY(rg_dtype_parse(rg_csv_text(csv, dtype), rg_csv_pos(csv, dtype), &p.math, err));
         p.seconds *= unit;

@@ -59,7 +59,8 @@ rg_status rg_guard_trend(rg_guard_job *j)
     RG_TRY(rg_plot_new(j->arena, "trend", path, &plot, j->err));
     RG_TRY(rg_plot_data(plot, "trend", &data, j->err));
     fprintf(data, "series,run,label,relative,throttled\n");
-    int lines = 0;
+    int lines = 0, runs = 0;
+    double most = 0.0;
     for (int i = 0; i < j->result.count && lines < LINES; i++) { /* worst first */
         for (int k = 0; k < j->series_count; k++) {
             const rg_history_series *s = &j->series[k];
@@ -76,13 +77,17 @@ rg_status rg_guard_trend(rg_guard_job *j)
                 for (const char *p = s->points[n].label; *p != '\0'; p++)
                     fputc(*p == '"' || *p == '\n' ? '\'' : *p, data);
                 fprintf(data, "\",%.6f,%d\n", s->points[n].centre / least, s->points[n].throttled);
+                most = fmax(most, s->points[n].centre / least - 1.0);
             }
+            runs = s->count > runs ? s->count : runs;
             char name[32];
             snprintf(name, sizeof name, "name%d", lines++);
             rg_plot_text(plot, name, "%s%s%s", s->kernel, s->problem[0] ? " " : "", s->problem);
         }
     }
     rg_plot_number(plot, "lines", lines);
+    rg_plot_number(plot, "runs", runs);
+    rg_plot_number(plot, "most", most);
     if (lines == 0)
         return rg_fail(j->err, RG_ERR_INPUT, RG_NOWHERE, "the history has no run to draw");
     return rg_plot_write(plot, j->err);
@@ -96,15 +101,36 @@ static void rg_percent(double ratio, char *out, size_t size)
         snprintf(out, size, "-");
 }
 
-static void rg_guard_columns(rg_table *t)
+/* Rates stand in the table where the run holds nothing else. */
+static rg_dim rg_guard_rate_dim(const rg_guard_result *r)
+{
+    const char *unit = r->count > 0 ? r->items[0].rate_unit : NULL;
+    for (int i = 0; unit != NULL && i < r->count; i++)
+        if (r->items[i].rate_unit == NULL || strcmp(r->items[i].rate_unit, unit) != 0)
+            return RG_DIM_NONE;
+    return unit == NULL                  ? RG_DIM_NONE
+           : strcmp(unit, "FLOP/s") == 0 ? RG_DIM_FLOPS_PER_S
+           : strcmp(unit, "byte/s") == 0 ? RG_DIM_BYTES_PER_S
+                                         : RG_DIM_NONE;
+}
+
+static void rg_guard_columns(rg_table *t, rg_dim rate)
 {
     rg_table_column(t, "verdict", "verdict", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "kernel", "kernel", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "problem", "problem", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "dtype", "type", RG_CELL_TEXT, RG_DIM_NONE, false);
     rg_table_column(t, "change", "change", RG_CELL_TEXT, RG_DIM_NONE, false);
-    rg_table_column(t, "baseline_s", "baseline", RG_CELL_REAL, RG_DIM_SECONDS, false);
-    rg_table_column(t, "run_s", "run", RG_CELL_REAL, RG_DIM_SECONDS, false);
+    const bool rates = rate != RG_DIM_NONE;
+    rg_table_column(t, "baseline_s", "baseline", RG_CELL_REAL, RG_DIM_SECONDS, rates);
+    rg_table_column(t, "run_s", "run", RG_CELL_REAL, RG_DIM_SECONDS, rates);
+    if (rates) {
+        const bool flops = rate == RG_DIM_FLOPS_PER_S;
+        rg_table_column(t, flops ? "baseline_flops_per_s" : "baseline_bytes_per_s", "baseline",
+                        RG_CELL_REAL, rate, false);
+        rg_table_column(t, flops ? "run_flops_per_s" : "run_bytes_per_s", "run", RG_CELL_REAL, rate,
+                        false);
+    }
     rg_table_column(t, "reason", "reason", RG_CELL_TEXT, RG_DIM_NONE, false);
     static const char *const ratios[] = {
         "change_ratio",    "change_low_ratio", "change_high_ratio", "cycles_change_ratio",
@@ -119,7 +145,7 @@ static void rg_guard_columns(rg_table *t)
     rg_table_column(t, "note", "", RG_CELL_TEXT, RG_DIM_NONE, true);
 }
 
-static void rg_guard_row(rg_table *t, const rg_verdict *v)
+static void rg_guard_row(rg_table *t, const rg_verdict *v, bool rates)
 {
     char change[32];
     const bool time = v->rate_unit == NULL;
@@ -132,6 +158,10 @@ static void rg_guard_row(rg_table *t, const rg_verdict *v)
     rg_table_text(t, change);
     rg_table_real(t, time ? base : NAN);
     rg_table_real(t, time ? run : NAN);
+    if (rates) {
+        rg_table_real(t, 1 / base);
+        rg_table_real(t, 1 / run);
+    }
     rg_table_text(t, v->reason);
     const double reals[] = {v->change,
                             v->change_low,
@@ -171,12 +201,15 @@ void rg_guard_report(rg_guard_job *j)
                                   r->counts[k], name);
     }
     rg_report_json(j->report, "counts", numbers);
-    rg_report_line(j->report, "%s: %s",
+    rg_report_json(j->report, "alike_slowdown_ratio",
+                   isnan(r->alike) ? json_null() : json_real(r->alike));
+    rg_report_line(j->report, "%s: %s%s",
                    r->counts[RG_REGRESSED] > 0 ? "Regressed"
                    : r->counts[RG_INCOMPARABLE] + r->counts[RG_MISSING] > 0
                        ? "No regression seen, but not all could be compared"
                        : "No regression",
-                   counts[0] ? counts : "nothing to judge");
+                   counts[0] ? counts : "nothing to judge",
+                   isnan(r->alike) ? "" : ", all alike: possibly the machine, see below");
     if (j->run != NULL) {
         json_t *clock = json_object();
         json_object_set_new(clock, "state",
@@ -193,8 +226,9 @@ void rg_guard_report(rg_guard_job *j)
         rg_report_assume(j->report, "%s", r->warnings[i]);
     rg_report_line(j->report, "%s", "");
     rg_table *t = rg_report_table(j->report, "verdicts", "Verdicts, worst first");
-    rg_guard_columns(t);
+    const rg_dim rate = rg_guard_rate_dim(r);
+    rg_guard_columns(t, rate);
     for (int i = 0; i < r->count; i++)
-        rg_guard_row(t, &r->items[i]);
+        rg_guard_row(t, &r->items[i], rate != RG_DIM_NONE);
     rg_guard_report_history(j);
 }

@@ -74,13 +74,41 @@ static void print_option(FILE *out, const rg_command *command, const rg_option *
     fprintf(out, "%s\n", o->repeatable ? " (repeatable)" : "");
 }
 
+/* Lines of more than 96 letters are folded at blanks; shorter ones stay as they are. */
+static void print_folded(FILE *out, const char *text)
+{
+    enum { MOST = 96 };
+    fputc('\n', out);
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        if (n > MOST) {
+            n = MOST;
+            while (n > 0 && text[n] != ' ')
+                n--;
+            n = n > 0 ? n : strcspn(text, " \n");
+        }
+        fprintf(out, "%.*s\n", (int)n, text);
+        text += n + (text[n] != 0);
+    }
+}
+
+static void print_examples(FILE *out, const char *text)
+{
+    fputs("\nexamples:\n", out);
+    while (*text) {
+        const size_t n = strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", *text == ' ' ? "" : "  ", (int)n, text);
+        text += n + (text[n] != 0);
+    }
+}
+
 void rg_help_command(FILE *out, const rg_command *command)
 {
     fprintf(out, "ridge %s: %s\n\nusage: ridge %s [OPTION...]%s%s\n", command->name,
             command->summary, command->name, command->operands ? " " : "",
             command->operands ? command->operands : "");
     if (command->description)
-        fprintf(out, "\n%s\n", command->description);
+        print_folded(out, command->description);
     if (command->options && command->options->name)
         fprintf(out, "\noptions:\n");
     for (const rg_option *o = command->options; o && o->name; o++)
@@ -89,7 +117,7 @@ void rg_help_command(FILE *out, const rg_command *command)
     for (const rg_option *o = rg_common_options; o->name; o++)
         print_option(out, NULL, o);
     if (command->examples)
-        fprintf(out, "\nexamples:\n%s\n", command->examples);
+        print_examples(out, command->examples);
 }
 
 /* Text for man(7): backslashes, leading dots and dashes need care. */

@@ -14,7 +14,8 @@ rg_status rg_override_parse(rg_arena *arena, const char *text, rg_override *out,
                        "'%s' is not a change; write it as 'memory.hbm.bandwidth=x1.5'", text);
     out->path = rg_arena_copy(arena, text, (size_t)(equals - text), err);
     out->value = rg_arena_strdup(arena, equals + 1, err);
-    return out->path && out->value ? RG_OK : RG_ERR_LIMIT;
+    out->pos = (rg_pos){rg_arena_printf(arena, err, "--set %.200s", text), 0, 0};
+    return out->path && out->value && out->pos.file ? RG_OK : RG_ERR_LIMIT;
 }
 
 static rg_node *child_of(rg_node *node, const char *name)
@@ -45,7 +46,7 @@ static rg_status not_found(const rg_node *node, const rg_override *change, const
         for (const rg_node *child = node->first; child && count < MOST; child = child->next)
             names[count++] = child->key;
     const char *nearest = rg_text_nearest(name, names);
-    return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "change '%s': no '%s' there%s%s%s", change->path,
+    return rg_fail(err, RG_ERR_USAGE, change->pos, "change '%s': no '%s' there%s%s%s", change->path,
                    name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
                    nearest ? "'?" : "");
 }
@@ -58,15 +59,15 @@ static rg_status scaled(const rg_node *node, const rg_override *change, const ch
     char number[64];
     const size_t digits = strspn(node->text, "+-.0123456789");
     if (!rg_text_to_real(change->value + 1, &factor))
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+        return rg_fail(err, RG_ERR_USAGE, change->pos,
                        "change '%s=%s': a scale is written as 'x1.5'", change->path, change->value);
     if (digits == 0 || digits >= sizeof number)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "change '%s': '%s' is no number to scale",
+        return rg_fail(err, RG_ERR_USAGE, change->pos, "change '%s': '%s' is no number to scale",
                        change->path, node->text);
     memcpy(number, node->text, digits);
     number[digits] = 0;
     if (!rg_text_to_real(number, &value))
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "change '%s': '%s' is no number to scale",
+        return rg_fail(err, RG_ERR_USAGE, change->pos, "change '%s': '%s' is no number to scale",
                        change->path, node->text);
     *out = rg_arena_printf(node->arena, err, "%.15g%s", value * factor, node->text + digits);
     return *out ? RG_OK : RG_ERR_LIMIT;
@@ -94,7 +95,7 @@ rg_status rg_override_apply(rg_node *root, const rg_override *change, rg_err *er
         node = child_of(node, "value");
     }
     if (node->kind != RG_NODE_SCALAR)
-        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+        return rg_fail(err, RG_ERR_USAGE, change->pos,
                        "change '%s': this is not a single value; go on to one of its keys",
                        change->path);
     const char *old = node->text;
@@ -104,6 +105,8 @@ rg_status rg_override_apply(rg_node *root, const rg_override *change, rg_err *er
         RG_TRY(scaled(node, change, &node->text, err));
     else
         node->text = change->value;
+    if (change->pos.file)
+        node->pos = change->pos;
     if (source && source->kind == RG_NODE_SCALAR) {
         source->text = rg_arena_printf(node->arena, err, "what-if: %s in place of %s (%s)",
                                        node->text, old, source->text);
@@ -125,7 +128,8 @@ static const char *within(const rg_override *change, const char *scope)
 rg_status rg_changes_apply(rg_node *root, const char *scope, const rg_changes *changes, rg_err *err)
 {
     for (int i = 0; changes && i < changes->count; i++) {
-        const rg_override inner = {within(&changes->items[i], scope), changes->items[i].value};
+        const rg_override *change = &changes->items[i];
+        const rg_override inner = {within(change, scope), change->value, change->pos};
         if (inner.path)
             RG_TRY(rg_override_apply(root, &inner, err));
     }

@@ -13,9 +13,11 @@
 typedef struct rg_override {
     const char *path;  /* keys joined by '.', list items by number from 0 */
     const char *value; /* new text, or "x1.5" */
+    rg_pos pos;        /* where the change is asked for: mistakes in it are told there */
 } rg_override;
 
-/** Split "path=value" in place of a copy. RG_ERR_USAGE without '=' or path. */
+/** Split "path=value" in place of a copy; the place is the option. RG_ERR_USAGE without '=' or
+ * path. */
 rg_status rg_override_parse(rg_arena *arena, const char *text, rg_override *out, rg_err *err);
 
 /** All changes of a run. The first key of a path is its scope: which document it changes. */

@@ -97,7 +97,7 @@ const char *rg_text_nearest(const char *text, const char *const *names)
 {
     const char *nearest = NULL;
     const int length = (int)strlen(text);
-    int least = length / 3 > 2 ? length / 3 : 2;
+    int least = length < 4 ? 1 : length / 3 > 2 ? length / 3 : 2;
     for (; *names; names++) {
         const int distance = rg_text_distance(text, *names);
         if (distance < least || (distance == least && !nearest)) {

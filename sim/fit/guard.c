@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stat.h"
+
 const char *rg_verdict_name(rg_verdict_kind kind)
 {
     static const char *const names[RG_VERDICT_KINDS] = {
@@ -312,6 +314,41 @@ static rg_status rg_judge_statistics(rg_judge *j)
     return rg_judge_halves(j);
 }
 
+/* Without clocks, a machine that got slower and a change in all kernels look the same. Alike: each
+ * compared kernel is slower, as far from the median as its tolerance or three errors allow. */
+static rg_status rg_judge_alike(rg_judge *j)
+{
+    rg_guard_result *out = j->out;
+    double *changes = RG_NEW(j->arena, double, out->count + 1, j->err);
+    if (changes == NULL)
+        return RG_ERR_LIMIT;
+    int n = 0, regressed = 0;
+    for (int i = 0; i < out->count; i++) {
+        const rg_verdict *v = &out->items[i];
+        regressed += j->compared[i] && v->kind == RG_REGRESSED;
+        if (j->compared[i])
+            changes[n++] = v->change;
+        if (j->compared[i] && (v->change <= 0 || !isnan(v->cycles_change)))
+            return RG_OK;
+    }
+    if (n < 3 || regressed == 0)
+        return RG_OK;
+    rg_stat_sort(changes, (size_t)n);
+    const double median = rg_stat_quantile_sorted(changes, (size_t)n, 0.5);
+    for (int i = 0; i < out->count; i++) {
+        const rg_verdict *v = &out->items[i];
+        if (j->compared[i] && fabs(v->change - median) > fmax(v->tolerance, 3 * v->noise))
+            return RG_OK;
+    }
+    out->alike = median;
+    return rg_warn(j,
+                   "all %d kernels are slower by about the same (%.1f to %.1f %%), and no clock is "
+                   "recorded: a lower clock or power limit, or a busy machine, does that too; "
+                   "measure the baseline again as the machine is now, or record clocks, before "
+                   "looking for the change",
+                   n, 100 * changes[0], 100 * changes[n - 1]);
+}
+
 static rg_status rg_judge_warnings(rg_judge *j)
 {
     const rg_run *r = j->run;
@@ -330,6 +367,7 @@ static rg_status rg_judge_warnings(rg_judge *j)
         RG_TRY(rg_warn(j, "the run does not record whether clocks were locked"));
     if (throttled > 0)
         RG_TRY(rg_warn(j, "%d kernels ran while the clock was held down", throttled));
+    RG_TRY(rg_judge_alike(j));
     if (assumed > 0)
         RG_TRY(rg_warn(j,
                        "%d kernels come without any spread: their noise is %s (%.1f %%); "
@@ -376,7 +414,7 @@ rg_status rg_guard_judge(rg_arena *arena, const rg_run *run, const rg_baseline *
                          const rg_guard_options *options, rg_guard_result *out, rg_err *err)
 {
     const int most = run->count + (base == NULL ? 0 : base->count) + 1;
-    *out = (rg_guard_result){.between = RG_GUARD_BETWEEN, .single = RG_GUARD_SINGLE};
+    *out = (rg_guard_result){.between = RG_GUARD_BETWEEN, .single = RG_GUARD_SINGLE, .alike = NAN};
     rg_judge j = {
         .arena = arena, .run = run, .base = base, .options = options, .out = out, .err = err};
     out->items = RG_NEW(arena, rg_verdict, most, err);

@@ -141,6 +141,7 @@ typedef struct rg_guard_result {
     int counts[RG_VERDICT_KINDS];
     double single;  /* noise of a single value, relative, that was assumed or seen */
     double between; /* noise between processes that was assumed or seen */
+    double alike;   /* slowdown that all kernels share while no clock is known; else NaN */
     const char **warnings;
     int warning_count;
 } rg_guard_result;

@@ -419,7 +419,7 @@ rg_status rg_baseline_update(rg_arena *arena, const char *path, const char *old_
         if (replaced < old->count && atoi(old->driver) != atoi(fresh->driver) && old->driver[0] &&
             fresh->driver[0])
             return rg_fail(
-                err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
+                err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
                 "the baseline is of driver '%s', the run of '%s'; update all its kernels at "
                 "once, or keep a baseline for each",
                 old->driver, fresh->driver);

@@ -461,7 +461,7 @@ rg_status rg_measured_load(rg_arena *arena, rg_measured_kind kind, const char *p
         status = load_rows(&in, out);
     rg_csv_close(in.csv);
     if (status == RG_OK && out->count == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){.file = path}, "the table has no rows");
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1}, "the table has no rows");
     return status;
 }
 

@@ -442,10 +442,11 @@ static rg_status read_rest(rg_hf *hf, rg_err *err)
     rg_node *dtype = rg_hf_find(hf, "torch_dtype|dtype");
     if (dtype == NULL)
         dtype = rg_hf_find_in(hf->root, "torch_dtype|dtype");
-    if (dtype != NULL && dtype->kind == RG_NODE_SCALAR) {
+    if (dtype != NULL && dtype->kind == RG_NODE_SCALAR && strcmp(dtype->text, "auto") != 0) {
         rg_dtype type;
-        if (rg_dtype_parse(dtype->text, dtype->pos, &type, NULL) == RG_OK)
-            m->dtype = rg_dtype_name(type);
+        const char *text = dtype->text + (strncmp(dtype->text, "torch.", 6) == 0 ? 6 : 0);
+        RG_TRY(rg_dtype_parse(text, dtype->pos, &type, err));
+        m->dtype = rg_dtype_name(type);
     }
     rg_node *state = rg_hf_find(hf, "mamba_ssm_cache_dtype|mamba_ssm_dtype");
     if (state != NULL) {

@@ -47,7 +47,7 @@ const rg_hf_family rg_hf_families[] = {
     {.types = "minicpm3",
      .architectures = "MiniCPM3ForCausalLM",
      .tied = true,
-     .sizes = rg_hf_mla_sizes},
+     .sizes = rg_hf_minicpm3_sizes},
     {.types = "exaone", .architectures = "ExaoneForCausalLM"},
     {.types = "exaone4",
      .architectures = "Exaone4ForCausalLM",

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Multi-head latent attention when the config has its ranks; head_dim of the config is ignored. */
-rg_status rg_hf_mla_sizes(rg_hf *hf, rg_err *err)
+/* Multi-head latent attention when the config has its ranks; head_dim of the config is ignored. The
+ * width of values must be given where value_width is 0. */
+static rg_status mla_sizes(rg_hf *hf, int64_t value_width, rg_err *err)
 {
     rg_layer *l = &hf->base;
     if (rg_hf_find(hf, "kv_lora_rank") == NULL)
@@ -16,7 +17,10 @@ rg_status rg_hf_mla_sizes(rg_hf *hf, rg_err *err)
     RG_TRY(rg_hf_int_or(hf, "q_lora_rank", 0, 0, &l->q_lora, err));
     RG_TRY(rg_hf_int(hf, "qk_nope_head_dim", 1, &l->nope_dim, err));
     RG_TRY(rg_hf_int(hf, "qk_rope_head_dim", 0, &l->rope_dim, err));
-    RG_TRY(rg_hf_int(hf, "v_head_dim", 1, &l->v_head_dim, err));
+    if (value_width > 0)
+        RG_TRY(rg_hf_int_or(hf, "v_head_dim", 1, value_width, &l->v_head_dim, err));
+    else
+        RG_TRY(rg_hf_int(hf, "v_head_dim", 1, &l->v_head_dim, err));
     l->head_dim = l->nope_dim + l->rope_dim;
     l->kv_heads = l->heads;
     l->qk_norm = RG_QK_NORM_NONE;
@@ -28,6 +32,18 @@ rg_status rg_hf_mla_sizes(rg_hf *hf, rg_err *err)
         return rg_fail(err, RG_ERR_INPUT, rg_hf_pos(hf),
                        "index_n_heads needs index_head_dim, index_topk and q_lora_rank");
     return RG_OK;
+}
+
+rg_status rg_hf_mla_sizes(rg_hf *hf, rg_err *err)
+{
+    return mla_sizes(hf, 0, err);
+}
+
+/* Values have the width of plain heads, which the config does not repeat: openbmb/MiniCPM3-4B,
+ * modeling_minicpm.py, MiniCPMAttention. */
+rg_status rg_hf_minicpm3_sizes(rg_hf *hf, rg_err *err)
+{
+    return mla_sizes(hf, hf->model->hidden / hf->base.heads, err);
 }
 
 rg_status rg_hf_deepseek_sizes(rg_hf *hf, rg_err *err)

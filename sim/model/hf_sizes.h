@@ -11,6 +11,7 @@
 
 rg_status rg_hf_mistral_sizes(rg_hf *hf, rg_err *err);
 rg_status rg_hf_mla_sizes(rg_hf *hf, rg_err *err);
+rg_status rg_hf_minicpm3_sizes(rg_hf *hf, rg_err *err);
 rg_status rg_hf_deepseek_sizes(rg_hf *hf, rg_err *err);
 rg_status rg_hf_deepseek_v3_sizes(rg_hf *hf, rg_err *err);
 rg_status rg_hf_qwen1_sizes(rg_hf *hf, rg_err *err);

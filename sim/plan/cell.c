@@ -48,7 +48,7 @@ static const char *const scopes[] = {"hw", "cluster", "model", "engine", NULL};
 
 static bool is_change(const char *name)
 {
-    const rg_override change = {name, ""};
+    const rg_override change = {name, "", RG_NOWHERE};
     const rg_changes one = {&change, 1};
     for (int i = 0; scopes[i]; i++)
         if (rg_changes_has(&one, scopes[i]))
@@ -212,7 +212,8 @@ static rg_status key_of(const rg_cell_spec *spec, const char *const *names, cons
             break;
     }
     for (int i = 0; i < spec->count && used < KEY_SIZE; i++) {
-        const rg_override change = {spec->settings[i].name, spec->settings[i].value};
+        const rg_override change = {spec->settings[i].name, spec->settings[i].value,
+                                    spec->settings[i].pos};
         const rg_changes one = {&change, 1};
         for (int j = 0; of[j] && used < KEY_SIZE; j++)
             if (rg_changes_has(&one, of[j]))
@@ -339,7 +340,8 @@ rg_status rg_cells_prepare(rg_cells *cells, const rg_cell_spec *spec, const rg_c
     rg_changes changes = {items, 0};
     for (int i = 0; i < spec->count; i++)
         if (is_change(spec->settings[i].name))
-            items[changes.count++] = (rg_override){spec->settings[i].name, spec->settings[i].value};
+            items[changes.count++] = (rg_override){spec->settings[i].name, spec->settings[i].value,
+                                                   spec->settings[i].pos};
     RG_TRY(get_arrangement(cells, spec, &changes, err));
     rg_load *load = &cells->setup.load;
     const rg_lookup settings = lookup_of(spec);

@@ -176,6 +176,12 @@ void rg_journal_close(rg_journal *journal)
     journal->descriptor = -1;
 }
 
+void rg_journal_drop(rg_journal *journal)
+{
+    unlink(journal->path);
+    rg_journal_close(journal);
+}
+
 bool rg_journal_has(const rg_journal *journal, int64_t index)
 {
     return journal->has[index / 8] >> (index % 8) & 1;

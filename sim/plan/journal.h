@@ -22,6 +22,8 @@ typedef struct rg_journal rg_journal;
 rg_status rg_journal_open(rg_arena *arena, const char *output, const char *digest, int64_t cells,
                           int64_t shard, int64_t shards, rg_journal **out, rg_err *err);
 void rg_journal_close(rg_journal *journal);
+/** Close and remove: what was to be computed holds a mistake, so that no later run can go on. */
+void rg_journal_drop(rg_journal *journal);
 bool rg_journal_has(const rg_journal *journal, int64_t index);
 /** Append one finished row (no line feed in it). Safe from several threads. */
 rg_status rg_journal_append(rg_journal *journal, int64_t index, const char *row, rg_err *err);

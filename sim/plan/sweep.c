@@ -325,6 +325,10 @@ rg_status rg_sweep_execute(rg_arena *arena, const rg_sweep *sweep, const rg_swee
         *complete = status == RG_OK && run->shards == 1;
         return status;
     }
+    if (status == RG_ERR_INPUT || status == RG_ERR_USAGE) {
+        rg_journal_drop(x.journal); /* the grid when mended is another one */
+        return status;
+    }
     rg_journal_close(x.journal);
     if (status != RG_OK)
         return status;

@@ -197,7 +197,7 @@ rg_status rg_ceilings_parse(rg_arena *arena, const char *path, const char *text,
         RG_TRY(rg_sweep(arena, path, copy, out, err));
     }
     if (out->count == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
                        "no ceilings: neither an ERT report ('... GFLOPs EMP') nor a cache sweep of "
                        "gpu-benches");
     rg_ceilings_doubt(out);

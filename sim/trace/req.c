@@ -197,7 +197,7 @@ static rg_status limited_fill(limited *l, rg_err *err)
         rg_request_facts *f = l->base.facts;
         f->overlong++;
         if (l->policy == RG_OVERLONG_FAIL)
-            return rg_fail(err, RG_ERR_INPUT, (rg_pos){f->path, (int)r->row, 0},
+            return rg_fail(err, RG_ERR_INPUT, (rg_pos){f->path, (int)r->row, 1},
                            "request %lld has '%lld' prompt and '%lld' output tokens, over the "
                            "model's %lld; choose --over-long reject or cut to go on",
                            (long long)r->index, (long long)r->prompt_tokens,

@@ -246,8 +246,8 @@ static rg_status start(rg_arena *arena, rg_row_reader *reader, const char *path,
     }
     if (f->heap_count == 0) {
         file_close(&f->base);
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 0, 0},
-                       "no request in it ('%lld' rows, %lld without output)",
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
+                       "no request in it (%lld rows, %lld without output)",
                        (long long)f->facts.rows, (long long)f->facts.empty_output);
     }
     *out = &f->base;
@@ -331,7 +331,7 @@ rg_status rg_requests_parse(rg_arena *arena, const char *name, const char *text,
         char *copy = length > 0 ? rg_arena_copy(arena, text, length, err) : NULL;
         FILE *stream = copy ? fmemopen(copy, length, "rb") : NULL;
         if (!stream)
-            return rg_fail(err, RG_ERR_INPUT, (rg_pos){name, 0, 0}, "empty");
+            return rg_fail(err, RG_ERR_INPUT, (rg_pos){name, 1, 1}, "the file is empty");
         RG_TRY(open_json(arena, stream, name, format, &reader, err));
     } else {
         rg_csv *csv;

@@ -181,7 +181,8 @@ static rg_status jsonl_next(rg_row_reader *reader, rg_row *row, bool *more, rg_e
         *row = (rg_row){.session = -1, .shared_id = -1, .pos = {r->path, r->line_number, 1}};
         if (!object)
             return rg_fail(err, RG_ERR_INPUT,
-                           (rg_pos){r->path, r->line_number, problem.column + (int)blank},
+                           (rg_pos){r->path, r->line_number,
+                                    (problem.column > 0 ? problem.column : 1) + (int)blank},
                            "not JSON: %s", problem.text);
         const rg_status status = read_object(r, object, row, err);
         json_decref(object);
@@ -287,7 +288,9 @@ rg_status rg_row_reader_json(rg_arena *arena, FILE *stream, const char *path, rg
     json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &problem);
     fclose(stream);
     if (!root)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, problem.line, problem.column},
+        return rg_fail(err, RG_ERR_INPUT,
+                       (rg_pos){path, problem.line > 0 ? problem.line : 1,
+                                problem.column > 0 ? problem.column : 1},
                        "not JSON: %s", problem.text);
     json_reader *r = RG_NEW(arena, json_reader, 1, err);
     if (!r) {

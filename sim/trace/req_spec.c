@@ -60,6 +60,9 @@ static rg_status rate(const char *text, double *out, rg_err *err)
 {
     if (!rg_text_to_real(text, out))
         RG_TRY(rg_quantity_parse(text, RG_DIM_PER_SECOND, RG_NOWHERE, "arrival rate", out, err));
+    if (!(*out > 0))
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "arrival rate '%.40s' must be positive, such as 10/s", text);
     if (*out > RG_ARRIVALS_MOST_PER_S)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
                        "arrival rate '%.40s' is more than the most, 1e6/s; at-once lets all come "
@@ -167,15 +170,16 @@ rg_status rg_length_parse(const char *text, rg_length_spec *out, rg_err *err)
             return bad_lengths(text, err);
         return RG_OK;
     }
-    if (strcmp(p.kind, "uniform") == 0 && p.count == 1 &&
-        range(p.part[0], &out->least, &out->most)) {
+    if (strcmp(p.kind, "uniform") == 0 && p.count == 1 && range(p.part[0], &out->least, &out->most))
         out->kind = RG_LENGTH_UNIFORM;
-        return RG_OK;
-    }
-    if (strcmp(p.kind, "zipf") == 0 && p.count == 2 && range(p.part[0], &out->least, &out->most) &&
-        rg_text_to_real(p.part[1], &out->exponent)) {
+    else if (strcmp(p.kind, "zipf") == 0 && p.count == 2 &&
+             range(p.part[0], &out->least, &out->most) &&
+             rg_text_to_real(p.part[1], &out->exponent))
         out->kind = RG_LENGTH_ZIPF;
-        return RG_OK;
-    }
-    return bad_lengths(text, err);
+    else
+        return bad_lengths(text, err);
+    if (out->most < out->least)
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                       "length range '%.80s' is empty; write the lesser length first", p.part[0]);
+    return RG_OK;
 }

@@ -324,7 +324,7 @@ static rg_status rg_read_delimited(rg_reader *r, const char *text, size_t length
     for (header = 0; header < rows.count; header++)
         if (rows.items[header].count >= 2 && rows.items[header].field[0][0] != '#')
             return rg_run_read_table(r, &rows, header, err);
-    return rg_fail(err, RG_ERR_INPUT, (rg_pos){r->path, 1, 0},
+    return rg_fail(err, RG_ERR_INPUT, (rg_pos){r->path, 1, 1},
                    "no run record: neither JSON, nor an nccl-tests log, nor a table with a header");
 }
 
@@ -399,6 +399,13 @@ static rg_status rg_run_parse_lines(const rg_reader *r, rg_run **out, rg_err *er
     return RG_OK;
 }
 
+/* Whether there is anything to judge: a time, resources, or why there is no time. */
+static bool rg_entry_says(const rg_run_entry *e)
+{
+    return e->unusable == NULL || e->refused || e->left_out || isfinite(e->registers) ||
+           isfinite(e->spill_bytes) || isfinite(e->blocks_per_sm);
+}
+
 rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size_t length,
                        const rg_run_options *options, rg_run **out, rg_err *err)
 {
@@ -421,7 +428,7 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
     if (length >= 2 && memcmp(text, "\xff\xfe", 2) == 0) /* a redirect on Windows */
         RG_TRY(rg_run_from_utf16(arena, &text, &length, err));
     if (memchr(text, '\0', length) != NULL)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
                        "a binary file; a run record is JSON or text");
     char *copy = rg_arena_copy(arena, text, length, err); /* ends with 0; may be written to */
     if (copy == NULL)
@@ -468,8 +475,11 @@ rg_status rg_run_parse(rg_arena *arena, const char *path, const char *text, size
     if (r.refusals > RG_RUN_REFUSALS_NAMED)
         RG_TRY(rg_reader_note(&r, err, "%d further values are no measurement",
                               r.refusals - RG_RUN_REFUSALS_NAMED));
-    if (run->count == 0 && run->skipped == NULL)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0},
+    bool says = run->skipped != NULL;
+    for (int i = 0; i < run->count; i++)
+        says = says || rg_entry_says(&run->entries[i]);
+    if (!says)
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
                        "%s file without a single measurement", run->tool);
     *out = run;
     return RG_OK;
@@ -482,7 +492,7 @@ rg_status rg_run_load(rg_arena *arena, const char *path, const rg_run_options *o
     size_t length;
     RG_TRY(rg_file_read(arena, path, RG_RUN_FILE_CAP, &text, &length, err));
     if (length == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 0}, "the file is empty");
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1}, "the file is empty");
     const char *name = rg_arena_strdup(arena, path, err);
     if (name == NULL)
         return RG_ERR_LIMIT;

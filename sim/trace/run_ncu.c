@@ -205,10 +205,12 @@ static rg_status rg_ncu_value(rg_reader *r, const rg_locale *locale, rg_ncu_laun
     double value = 0, factor;
     rg_ncu_launch scratch = rg_ncu_nothing;
     const bool time = rg_ncu_is_time(metric), number = rg_locale_number(locale, text, &value);
-    if (!number && !time && rg_ncu_absent(text))
-        return text[0] == '\0' ? RG_OK
-                               : rg_reader_note(r, err, "metric '%s' is %s where it was asked for",
-                                                metric, text);
+    if (!number && !time && rg_ncu_absent(text)) {
+        if (text[0] == '\0' && !rg_ncu_metric(&scratch, metric, 1))
+            return RG_OK; /* names and such */
+        return rg_reader_note(r, err, "metric '%s' is %s where it was asked for", metric,
+                              text[0] == '\0' ? "empty" : text);
+    }
     if (!number || value < 0 || (time && !(value > 0))) {
         if (l->bad == NULL && rg_ncu_metric(&scratch, metric, 1)) {
             l->bad = metric;
@@ -223,8 +225,11 @@ static rg_status rg_ncu_value(rg_reader *r, const rg_locale *locale, rg_ncu_laun
                            "unit '%s' of '%s' is not known; use ns, us, ms, s", unit, metric);
         return RG_OK;
     }
-    if (rg_ncu_is_time(metric) && unit[0] == '\0')
-        factor = 1e-9; /* base unit of the counter: nanosecond */
+    if (time && unit[0] == '\0') {
+        factor = 1e-9;
+        RG_TRY(rg_reader_note(
+            r, err, "'%s' comes without a unit: taken as ns, the unit of its counter", metric));
+    }
     rg_ncu_metric(l, metric, value * factor);
     return RG_OK;
 }

@@ -366,7 +366,7 @@ typedef struct rg_measure {
     const char *rate;
     double rate_value; /* a rate beside the time of the same base */
     const char *rate_name;
-    bool refused; /* "n/a", "nan", "" */
+    const char *bad, *bad_value; /* a cell that is no positive number; an empty one is a gap */
 } rg_measure;
 
 static void rg_table_measure(const rg_table_reader *t, const rg_row *row, const char *base,
@@ -385,7 +385,10 @@ static void rg_table_measure(const rg_table_reader *t, const rg_row *row, const 
             continue;
         double value;
         if (!rg_locale_number(&t->locale, row->field[k], &value) || !(value > 0)) {
-            m->refused = m->refused || c->stat != RG_S_DEVIATION;
+            if (row->field[k][0] != '\0' && c->stat != RG_S_DEVIATION && m->bad == NULL) {
+                m->bad = t->head->field[k];
+                m->bad_value = row->field[k];
+            }
             continue;
         }
         value *= c->factor;
@@ -420,12 +423,16 @@ static rg_status rg_table_keep(rg_table_reader *t, const rg_row *row, const char
     double centre = m.value[RG_S_MEDIAN];
     if (isnan(centre))
         centre = isnan(m.value[RG_S_CENTRE]) ? m.value[RG_S_MEAN] : m.value[RG_S_CENTRE];
-    if (isnan(centre) || m.refused) {
+    if (m.bad != NULL)
+        return rg_reader_refuse(t->r, e, m.bad, m.bad_value, (rg_pos){t->r->path, row->line, 1},
+                                err);
+    if (isnan(centre)) {
         if (e->sample_count == 0 && isnan(e->median) && isnan(e->mean))
-            e->unusable =
-                m.refused ? "the time is not a positive number" : "no median, mean or time";
+            e->unusable = "no median, mean or time";
         return RG_OK;
     }
+    if (!e->refused) /* a gap before may have said so */
+        e->unusable = NULL;
     const bool spread = !isnan(m.value[RG_S_Q1] + m.value[RG_S_Q3]) ||
                         !isnan(m.value[RG_S_LEAST] + m.value[RG_S_MOST]) ||
                         !isnan(m.value[RG_S_DEVIATION]);

@@ -54,7 +54,7 @@ static rg_status rg_split_quoted(rg_splitter *s, rg_err *err)
         end++;
     }
     if (end >= s->length)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){s->path, opened, 0},
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){s->path, opened, 1},
                        "a quote opens here and is never closed; close it or remove it");
     out = RG_NEW(s->arena, char, end - s->at + 1, err);
     if (out == NULL)

@@ -155,7 +155,7 @@ ridge: no memory for KV: weights [...]
 
 # A trace with nothing to do is an error, not a run of 0 seconds.
 $ printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,0,0\n' >empty.csv; ridge serve --hw h100-sxm --model llama-3.1-8b --trace empty.csv
-ridge: empty.csv: no request in it ('1' rows, 1 without output)
+ridge: empty.csv:1:1: no request in it (1 rows, 1 without output)
 [2]
 
 # Any size of a collective has a time above 0; outside of what was measured it says so.

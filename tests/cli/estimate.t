@@ -40,7 +40,7 @@ ridge: option --weight-type: format 'bf61' is not known; did you mean 'bf16'?
 [2]
 
 $ ridge estimate --hw h200-sxm --model llama-3.1-8b --set hw.memory.hbm.bandwith=x2
-ridge: change 'memory.hbm.bandwith': no 'bandwith' there; did you mean 'bandwidth'?
+ridge: --set hw.memory.hbm.bandwith=x2: change 'memory.hbm.bandwith': no 'bandwith' there; did you mean 'bandwidth'?
 [2]
 
 $ ridge estimate --hw h200-sxm --model llama-3.1-8b --batch 1 --context 1 --output-tokens 1 -f json | grep -E '"(schema|tpot_excl_first_s|band)"' | cut -c1-40

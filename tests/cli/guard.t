@@ -65,3 +65,32 @@ No regression seen, but not all could be compared: 1 incomparable
 1
 $ ridge guard nan.csv -b nan.csv -f json | grep -c 'nan.csv:8: '
 1
+
+# A cell of a table that is no time is named, on both sides too; an empty one is a gap.
+$ printf 'kernel,time_us\na,nan\nb,4\nc,\n' >cells.csv; ridge guard cells.csv -b cells.csv | sed -n '1p;/incomparable  /p;/cells.csv/p'
+No regression seen, but not all could be compared: 1 incomparable, 2 ok
+  incomparable  a                      -              -         -  no time on either side: time_us 'nan' is no measurement
+  - cells.csv:2: a: time_us 'nan' is no measurement
+$ printf 'kernel,time_us\na,\nb,\n' >gaps.csv; ridge guard gaps.csv -b cells.csv
+ridge: gaps.csv:1:1: table file without a single measurement
+[2]
+
+# A metric of ncu that was asked for and has no value, and a time without a unit, are told.
+$ printf '"ID","Process ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum","dram__bytes_read.sum"\n"","","","","","us","Mbyte"\n"0","1","k","(1, 1, 1)","(1, 1, 1)","10.5",""\n"1","1","k","(1, 1, 1)","(1, 1, 1)","10.5","n/a"\n' >m.csv; ridge guard m.csv -b m.csv | grep metric
+  - metric 'dram__bytes_read.sum' is empty where it was asked for
+  - metric 'dram__bytes_read.sum' is n/a where it was asked for
+$ sed '2d' m.csv >bare.csv; ridge guard bare.csv -b m.csv | grep 'without a unit'
+  - 'gpu__time_duration.sum' comes without a unit: taken as ns, the unit of its counter
+
+# All kernels slower alike and no clock recorded: it may be the machine, and that is said.
+$ for k in a b c d; do for i in 1 2 3 4 5 6 7 8; do echo "$k,$((1000+i))"; done; done | sed '1i kernel,time_us' >before.csv; sed 's/,100/,105/' before.csv >after.csv
+$ ridge guard after.csv -b before.csv | grep -E '^Regressed|about the same'
+Regressed: 4 regressed, all alike: possibly the machine, see below
+  - all 4 kernels are slower by about the same (5.0 to 5.0 %), and no clock is recorded: a lower clock or power limit, or a busy machine, does that too; measure the baseline again as the machine is now, or record clocks, before looking for the change
+$ sed 's/d,105/d,100/' after.csv >some.csv; ridge guard some.csv -b before.csv | grep -E '^Regressed|about the same'
+Regressed: 3 regressed, 1 ok
+
+# Rates stand in the table as rates.
+$ printf 'N,torch (TFLOPS)\n128,200\n' >rate.csv; ridge guard rate.csv -b rate.csv | grep -E '^  (verdict|ok)'
+  verdict  kernel  problem  type  change       baseline            run  reason
+  ok       torch   N=128          +0.0 %  200.0 TFLOP/s  200.0 TFLOP/s  +0.0 %, changes under 21.2 % cannot be seen

@@ -21,6 +21,7 @@ Points
   id  operator  phase     type  count  time of one  flop/byte           rate  of roofline  bound
   m1  gemm      measured  bf16      1     2.000 ms       1000  500.0 TFLOP/s       50.5 %  measured
 Assumptions
+  - measured rows are of type bf16: the table has no column dtype
   - measured kernel copy is not on the plot: it has bytes but no flops, so its intensity is 0
 
 $ ridge roofline --hw h200-sxm --measured missing.csv
@@ -51,3 +52,13 @@ $ for a in '--hw hgx-h200 --model deepseek-v3 --tp 8 --ep 8 --attention-dp' '--h
 
 $ ridge roofline --hw hgx-h200 --model llama-3.1-70b --tp 8 --phase decode | grep -o 'communication, which has no place under the roofs'
 communication, which has no place under the roofs
+
+# Measured rows that cannot be are refused in place; a type that is taken is told.
+$ printf 'name,flops,bytes,time_us\nk,1e9,1e6,-1\n' >neg.csv; ridge roofline --hw h100-sxm --measured neg.csv
+ridge: neg.csv:2:11: '-1' is under 0
+[2]
+$ printf 'name,flops,bytes,time_us\nk,1e9,1e6,0\n' >zero.csv; ridge roofline --hw h100-sxm --measured zero.csv
+ridge: zero.csv:2:11: a time of '0' gives no rate; leave the row out
+[2]
+$ printf 'name,flops,bytes,time_us\nk,1e9,1e6,10\n' >good.csv; ridge roofline --hw h100-sxm --measured good.csv | grep dtype
+  - measured rows are of type bf16: the table has no column dtype

@@ -4,7 +4,7 @@
 #   expected text                   compared to the letter
 #   [2]                             last line: the exit code, when it is not 0
 #   line with ... [...]             "[...]" stands for any text within a line; a line "[...]" for any lines
-#   # text                          a comment, blank lines between commands are free
+#   # text                          a comment where no output can stand: at the top or after a blank line
 # usage: tests/cli/run.sh FILE.t      run.sh -u FILE.t accepts what the commands print now
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -50,7 +50,7 @@ while [ $i -lt ${#lines[@]} ]; do
     fi
     command=${line#\$ }
     : >"$work/expected"
-    while [ $i -lt ${#lines[@]} ] && [[ ${lines[$i]} != '$ '* && ${lines[$i]} != '# '* && -n ${lines[$i]} ]]; do
+    while [ $i -lt ${#lines[@]} ] && [[ ${lines[$i]} != '$ '* && -n ${lines[$i]} ]]; do
         printf '%s\n' "${lines[$i]}" >>"$work/expected"
         i=$((i + 1))
     done

@@ -17,6 +17,7 @@ What users see
 # The same in JSON has the keys that scripts rely on.
 $ ridge serve --step-time 20ms --arrivals closed:4 --prompt 100 --answer 10 --limit 20 --kv-blocks 100 -f json | grep -oE '"(requests|ttft_s|tpot_excl_first_s|e2e_s|goodput_requests_per_s|output_tokens_per_s|makespan_s|steps|preemptions|recomputed_tokens|prefix_hit_blocks_share|kv_blocks)":' | sort | tr -d '\n'
 "e2e_s":"goodput_requests_per_s":"kv_blocks":"makespan_s":"output_tokens_per_s":"preemptions":"prefix_hit_blocks_share":"recomputed_tokens":"requests":"steps":"tpot_excl_first_s":"ttft_s":
+
 # The same seed gives the same bytes, another seed others.
 $ for s in 1 1 2; do ridge serve --seed $s --step-time 20ms --arrivals poisson:9/s --prompt lognormal:300 --answer lognormal:50 --limit 300 --requests r$s.csv -q >out$s; md5sum r$s.csv | cut -c1-8; done | uniq -c | sed 's/ [0-9a-f]*$//'
       2
@@ -57,7 +58,7 @@ $ printf 'step-time: 20 ms\nreplicas: none\narrivals: at-once\n' >bad.yaml; ridg
 ridge: bad.yaml:2:11: replicas 'none' is not a whole number from 1 to 4096
 [2]
 $ ridge serve --step-time 20ms --arrivals sometimes:5
-ridge: arrivals 'sometimes:5' not understood; write poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32 or closed:32,think=2s
+ridge: option --arrivals: arrivals 'sometimes:5' not understood; write poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32 or closed:32,think=2s
 [2]
 $ ridge serve --step-time 20ms
 ridge: no requests: give --trace FILE, --measured RUN, or --arrivals with --isl and --osl
@@ -75,7 +76,7 @@ $ printf 'a,b\n1,2\n' >t.csv; ridge serve --step-time 20ms --trace t.csv
 ridge: t.csv:1:1: header is of no known trace: wanted TIMESTAMP,ContextTokens,GeneratedTokens (Azure), Timestamp,...,Request tokens,Response tokens (BurstGPT), num_prefill_tokens,num_decode_tokens (Vidur) or arrival_s,input_tokens,output_tokens (ridge); first column is 'a'
 [2]
 $ printf 'num_prefill_tokens,num_decode_tokens\n100,5\n' >v.csv; ridge serve --step-time 20ms --trace v.csv
-ridge: v.csv: the trace has lengths only; say when requests come, such as --arrivals poisson:4/s or --arrivals closed:32
+ridge: v.csv:1:1: the trace has lengths only; say when requests come, such as --arrivals poisson:4/s or --arrivals closed:32
 [2]
 $ ridge serve --step-time 20ms --arrivals at-once --prompt 5000 --answer 10 --limit 3 --kv-blocks 100
 ridge: no request was served: 3 came, 3 are larger than the KV memory
@@ -167,7 +168,7 @@ ridge: no request was served: 20 are longer than the '100' tokens that a request
 
 # Rates beyond any service.
 $ ridge serve --step-time 20ms --arrivals poisson:1e300/s --prompt 10 --answer 5 --limit 3
-ridge: arrival rate '1e300/s' is more than the most, 1e6/s; at-once lets all come together
+ridge: option --arrivals: arrival rate '1e300/s' is more than the most, 1e6/s; at-once lets all come together
 [2]
 
 # Every part of the page has its heading.

@@ -55,3 +55,14 @@ $ ridge help --man | head -1
 .TH RIDGE 1 "" "ridge [...]" "User Commands"
 
 $ ridge help --completion | bash -n
+
+# A mistake in a grid is told where it stands and leaves nothing that stops the mended grid.
+$ printf 'kind: sweep\nfixed: {hw: h100-sxm, model: llama-3.1-8b}\ngrid:\n  hw.memory.hbm.bandwidth: [x1, y2]\n' >g.yaml; ridge sweep g.yaml -o g.csv; ls g.csv*
+ridge: g.yaml:4:33: bandwidth 'y2' is not a rate; write it as '4.8 TB/s'
+ls: cannot access 'g.csv*': No such file or directory
+[2]
+$ sed -i s/y2/x2/ g.yaml; ridge sweep g.yaml -q -o g.csv && wc -l <g.csv
+4
+$ ridge estimate --hw h200-sxm --model llama-3.1-8b --set hw.memory.hbm.bandwidth=y2
+ridge: --set hw.memory.hbm.bandwidth=y2: bandwidth 'y2' is not a rate; write it as '4.8 TB/s'
+[2]

@@ -82,8 +82,8 @@ static void peaks_follow_the_clock(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rg_err err = {0};
         rg_cluster *cluster;
-        const rg_override items[] = {{"hw.clocks.boost", rows[i].clock},
-                                     {"hw.peaks.matrix.fp8_fp32.rate", "1 PFLOP/s"}};
+        const rg_override items[] = {{"hw.clocks.boost", rows[i].clock, RG_NOWHERE},
+                                     {"hw.peaks.matrix.fp8_fp32.rate", "1 PFLOP/s", RG_NOWHERE}};
         const rg_changes changes = {items, 2};
         assert_ok(rg_cluster_load_changed(arena, "h100-sxm", &changes, &cluster, &err));
         assert_int_equal(cluster->accel->peak_count, spec->peak_count);

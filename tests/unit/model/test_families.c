@@ -62,17 +62,52 @@ static void model_files_have_the_published_totals(void **state)
         const char *name;
         int64_t total;
     } rows[] = {
-        {"llama-3.1-8b", 8030261248},      {"llama-3.1-70b", 70553706496},
-        {"llama-3.1-405b", 405853388800},  {"llama-3.2-1b", 1235814400},
-        {"llama-3.2-3b", 3212749824},      {"mistral-7b-v0.1", 7241732096},
-        {"mixtral-8x7b", 46702792704},     {"mixtral-8x22b", 140620634112},
-        {"qwen2.5-7b", 7615616512},        {"qwen2.5-32b", 32763876352},
-        {"qwen2.5-72b", 72706203648},      {"qwen3-8b", 8190735360},
-        {"qwen3-32b", 32762123264},        {"qwen3-30b-a3b", 30532122624},
-        {"qwen3-235b-a22b", 235093634560}, {"gemma-2-9b", 9241705984},
-        {"gemma-2-27b", 27227128320},      {"gpt-oss-20b", 20914757184},
-        {"gpt-oss-120b", 116829156672},    {"deepseek-v3", 671026419200},
-        {"kimi-k2", 1026408232448},        {"phi-3-mini", 3821079552},
+        {"llama-3.1-8b", 8030261248},
+        {"llama-3.1-70b", 70553706496},
+        {"llama-3.1-405b", 405853388800},
+        {"llama-3.2-1b", 1235814400},
+        {"llama-3.2-3b", 3212749824},
+        {"mistral-7b-v0.1", 7241732096},
+        {"mixtral-8x7b", 46702792704},
+        {"mixtral-8x22b", 140620634112},
+        {"qwen2.5-7b", 7615616512},
+        {"qwen2.5-32b", 32763876352},
+        {"qwen2.5-72b", 72706203648},
+        {"qwen3-8b", 8190735360},
+        {"qwen3-32b", 32762123264},
+        {"qwen3-30b-a3b", 30532122624},
+        {"qwen3-235b-a22b", 235093634560},
+        {"gemma-2-9b", 9241705984},
+        {"gemma-2-27b", 27227128320},
+        {"gpt-oss-20b", 20914757184},
+        {"gpt-oss-120b", 116829156672},
+        {"deepseek-v3", 671026419200},
+        {"kimi-k2", 1026408232448},
+        {"phi-3-mini", 3821079552},
+        {"nemotron-super-49b", 49867145216},
+        {"mistral-7b-v0.3", 7248023552},
+        {"mistral-nemo-12b", 12247782400},
+        {"mistral-small-24b", 23572403200},
+        {"mistral-large-2407", 122610069504},
+        {"phi-4", 14659507200},
+        {"phi-4-mini", 3836021760},
+        {"qwen2.5-0.5b", 494032768},
+        {"qwen2.5-1.5b", 1543714304},
+        {"qwen2.5-3b", 3085938688},
+        {"qwen2.5-14b", 14770033664},
+        {"qwen3-1.7b", 1720574976},
+        {"qwen3-4b", 4022468096},
+        {"qwen3-14b", 14768307200},
+        {"qwen3-coder-480b-a35b", 480154875392},
+        {"command-a", 111057580032},
+        {"granite-3.1-8b", 8170848256},
+        {"tinyllama-1.1b", 1100048384},
+        {"starcoder2-15b", 15957889024},
+        /* with the vision tower, as published, 4300079472 and 12187325040 */
+        {"gemma-3-4b", 4300079472 - 416867184 - 1152 * 2560},
+        {"gemma-3-12b", 12187325040 - 416867184 - 1152 * 3840},
+        /* with the prediction layer, as published, 110468824832 */
+        {"glm-4.5-air", 106852251264},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rg_err err = {0};
@@ -105,6 +140,13 @@ static const struct {
      "\"num_attention_heads\": 16, \"num_hidden_layers\": 16, \"num_key_value_heads\": 16,"
      "\"num_experts\": 64, \"num_experts_per_tok\": 8, \"vocab_size\": 50304}",
      6919161856, 131072},
+    /* MiniCPM3-4B: no v_head_dim; 62 layers of
+       2560*768 + 768 + 768*40*96 + 2560*288 + 256 + 256*40*128 + 40*64*2560 + 3*2560*6400 + 5120 */
+    {"{\"model_type\": \"minicpm3\", \"hidden_size\": 2560, \"num_hidden_layers\": 62,"
+     "\"num_attention_heads\": 40, \"num_key_value_heads\": 40, \"q_lora_rank\": 768,"
+     "\"kv_lora_rank\": 256, \"qk_nope_head_dim\": 64, \"qk_rope_head_dim\": 32,"
+     "\"intermediate_size\": 6400, \"vocab_size\": 73448}",
+     4073875968, 62 * 288 * 2},
     /* DBRX */
     {"{\"model_type\": \"dbrx\", \"d_model\": 6144, \"n_heads\": 48, \"n_layers\": 40,"
      "\"max_seq_len\": 32768, \"vocab_size\": 100352,"
