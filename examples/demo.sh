@@ -16,6 +16,6 @@ run=(--hw "$hw" --model "$model" --batch 32 --context 4096 --quiet)
 "$ridge" estimate "${run[@]}" | tee "$out/estimate.txt"
 "$ridge" estimate "${run[@]}" --format json -o "$out/estimate.json"
 "$ridge" estimate "${run[@]}" --format html --plot "$out/roofline.svg" -o "$out/index.html"
-"$ridge" roofline "${run[@]}" --plot "$out/roofline.png" --format csv -o "$out/roofline-operators.csv"
+"$ridge" roofline "${run[@]}" --prompt 4096 --plot "$out/roofline.png" --format csv -o "$out/roofline-operators.csv"
 echo
 echo "report: $out/index.html  plot: $out/roofline.svg, $out/roofline.png"

@@ -97,9 +97,11 @@ const char *rg_text_nearest(const char *text, const char *const *names)
 {
     const char *nearest = NULL;
     const int length = (int)strlen(text);
-    int least = length < 4 ? 1 : length / 3 > 2 ? length / 3 : 2;
+    int least = length / 3 > 2 ? length / 3 : 2;
     for (; *names; names++) {
         const int distance = rg_text_distance(text, *names);
+        if (distance > 1 && length < 4 && strstr(*names, text) == NULL)
+            continue; /* two letters of three are another word */
         if (distance < least || (distance == least && !nearest)) {
             least = distance;
             nearest = *names;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the README shows is what the commands print: every console block of it runs as a transcript.
 # usage: tests/cli/check_readme.sh BUILD      README_UPDATE=1 writes today's output into README.md
+# and draws its figure
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -16,6 +17,8 @@ if [ "${README_UPDATE:-0}" = 1 ]; then
         /^```console$/ { print; on = 1; while ((getline line < BLOCKS) > 0 && line != "") print line; next }
         /^```$/ { on = 0 }
         !on' README.md >"$work/README.md" && cp "$work/README.md" README.md
+    "${RIDGE:-build/ridge}" estimate --hw h200-sxm --model llama-3.1-8b --batch 32 --context 4096 -q \
+        --plot "$work/roofline.svg" >/dev/null && cp "$work/roofline.svg" examples/roofline-h200.svg
     exit
 fi
 tests/cli/run.sh "$work/readme.t"

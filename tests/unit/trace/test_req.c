@@ -207,7 +207,7 @@ static void mistakes_are_named_with_their_place(void **state)
     refused("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,-4,1\n", "'-4'",
             2);
     refused("a.csv", "time,in,out\n1,2,3\n", "no known trace", 1);
-    refused("a.csv", "arrival_s,input_tokens,output_tokens\n", "no request", 0);
+    refused("a.csv", "arrival_s,input_tokens,output_tokens\n", "no request", 1);
     refused("m.jsonl", "{\"timestamp\": 0, \"input_length\": 10}\n", "no output length", 1);
     refused("m.jsonl", "{\"timestamp\": 0,\n", "not JSON", 1);
     refused("m.jsonl",
