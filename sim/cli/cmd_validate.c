@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/validate.h"
+#include "core/csv.h"
 #include "core/file.h"
 #include "fit/compare.h"
 #include "fit/store.h"
@@ -17,7 +18,7 @@ static const rg_option options[] = {
     {.name = "op", .argument = "OP", .help = "operator of the table; default: the file's name"},
     {.name = "measured", .argument = "FILE", .help = "table of measured times (CSV)"},
     {.name = "outliers", .argument = "FILE", .help = "rows to leave out"},
-    {.name = "rows", .argument = "FILE", .help = "write every row with predicted_us appended"},
+    {.name = "rows", .argument = "FILE", .help = "write every row with its prediction"},
     {.name = "limits", .argument = "FILE", .help = "limits (YAML); exit 1 when one is passed"},
     {.name = "split",
      .argument = "SPLIT",
@@ -145,34 +146,19 @@ static rg_status add_worst(rg_arena *arena, rg_report *report, const rg_comparis
     return RG_OK;
 }
 
-static void put_field(FILE *to, const char *text)
-{
-    if (!strpbrk(text, ",\"\n\r")) {
-        fputs(text, to);
-        return;
-    }
-    fputc('"', to);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
-
 static rg_status write_rows(const rg_comparison *c, const char *path, rg_err *err)
 {
     rg_out_file file;
     RG_TRY(rg_out_open(&file, path, err));
     for (int i = 0; i < c->table->columns; i++) {
-        put_field(file.stream, c->table->column[i]);
+        rg_csv_put(file.stream, c->table->column[i]);
         fputc(',', file.stream);
     }
     fputs("predicted_us,skipped\n", file.stream);
     for (size_t r = 0; r < c->table->count; r++) {
         const rg_compared_row *row = &c->rows[r];
         for (int i = 0; i < c->table->columns; i++) {
-            put_field(file.stream, row->row->fields[i]);
+            rg_csv_put(file.stream, row->row->fields[i]);
             fputc(',', file.stream);
         }
         if (isfinite(row->predicted))

@@ -3,9 +3,12 @@
 #include "cli/validate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/csv.h"
+#include "core/file.h"
 #include "fit/serving.h"
 
 /* Errors of one measure over compared runs of one model (NULL: all). */
@@ -103,6 +106,34 @@ static void add_unlike(rg_report *report, const rg_serving_table *t, int64_t mos
     }
 }
 
+static rg_status write_runs(const rg_serving_table *t, const char *path, rg_err *err)
+{
+    rg_out_file file;
+    RG_TRY(rg_out_open(&file, path, err));
+    fputs("line,id,model,system,isl,osl,tp,concurrency,ttft_ms,tpot_ms,predicted_ttft_ms,"
+          "predicted_tpot_ms,skipped\n",
+          file.stream);
+    for (size_t i = 0; i < t->count; i++) {
+        const rg_serving_run *r = &t->runs[i];
+        fprintf(file.stream, "%d,", r->line);
+        const char *const names[] = {r->id, r->model, r->system};
+        for (int k = 0; k < 3; k++) {
+            rg_csv_put(file.stream, names[k]);
+            fputc(',', file.stream);
+        }
+        fprintf(file.stream, "%lld,%lld,%lld,%g,%.6g,%.6g,", (long long)r->isl, (long long)r->osl,
+                (long long)r->tp, r->concurrency, 1e3 * r->ttft_s, 1e3 * r->tpot_s);
+        if (isfinite(r->predicted_ttft_s))
+            fprintf(file.stream, "%.6g", 1e3 * r->predicted_ttft_s);
+        fputc(',', file.stream);
+        if (isfinite(r->predicted_tpot_s))
+            fprintf(file.stream, "%.6g", 1e3 * r->predicted_tpot_s);
+        fprintf(file.stream, ",%s\n",
+                r->skip == RG_SERVING_COMPARED ? "" : rg_serving_skip_name(r->skip));
+    }
+    return rg_out_commit(&file, err);
+}
+
 rg_status rg_validate_serving(rg_arena *arena, const rg_args *args, const char *path, rg_err *err)
 {
     rg_serving_table table;
@@ -120,5 +151,7 @@ rg_status rg_validate_serving(rg_arena *arena, const rg_args *args, const char *
     int64_t worst;
     RG_TRY(rg_arg_int(args, "worst", 0, 1000, &worst, err));
     add_unlike(report, &table, worst);
+    if (rg_arg_given(args, "rows"))
+        RG_TRY(write_runs(&table, rg_arg_text(args, "rows"), err));
     return rg_arg_write(args, report, "groups", err);
 }

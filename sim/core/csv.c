@@ -275,3 +275,18 @@ rg_pos rg_csv_pos(const rg_csv *csv, int column)
 {
     return (rg_pos){csv->file, csv->line_number, csv->columns[column]};
 }
+
+void rg_csv_put(FILE *to, const char *text)
+{
+    if (!strpbrk(text, ",\"\n\r")) {
+        fputs(text, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', to);
+        fputc(*text, to);
+    }
+    fputc('"', to);
+}

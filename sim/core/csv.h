@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/arena.h"
 
@@ -35,5 +36,8 @@ rg_status rg_csv_real(const rg_csv *csv, int column, double *out, rg_err *err);
 rg_status rg_csv_int(const rg_csv *csv, int column, int64_t *out, rg_err *err);
 /** Place of a field of the current row. */
 rg_pos rg_csv_pos(const rg_csv *csv, int column);
+
+/** Write one field, in quotes where it needs them. */
+void rg_csv_put(FILE *to, const char *text);
 
 #endif

@@ -120,7 +120,11 @@ static rg_status prepare(const reader *in, setup *s, const char *model, const ch
     RG_TRY(load_model(in->arena, model, &s->model));
     RG_TRY(load_cluster(in->arena, system, &s->cluster));
     rg_format ignored;
-    const bool known = weights[0] && rg_format_parse(weights, RG_NOWHERE, &ignored, NULL) == RG_OK;
+    /* A quantised checkpoint is served as it is; the table's word for it is coarser (its "fp8" has
+     * block scales too, its "nvfp4" of gpt-oss is mxfp4 experts alone). */
+    const bool quantised = s->model->quantisation != NULL || s->model->expert_quantisation != NULL;
+    const bool known =
+        !quantised && weights[0] && rg_format_parse(weights, RG_NOWHERE, &ignored, NULL) == RG_OK;
     RG_TRY(rg_formats_choose(s->model, known ? weights : NULL, NULL, NULL, &s->formats, NULL));
     s->formats.fused_attention = true;
     s->formats.page_tokens = 64;

@@ -139,6 +139,10 @@ static void resolve_constant(rg_kernel_device *device, int group, int at,
         const int g = constant->software ? i / 3 : i % length;
         const int s = constant->software ? i % 3 : i / length;
         bool borrowed = false;
+        /* Hopper runs mxfp4 experts by Triton, which expands them; with pairs of SMs come kernels
+         * that multiply them (TensorRT-LLM, trtllm-gen), launched like any others. */
+        if (s > 0 && device->cta_pairs && chain[g] == RG_KG_MOE_W4)
+            continue;
         if (!find_constant(sources[s], rg_kernel_groups[chain[g]].name, constant->name,
                            &device->c[group][at], &borrowed))
             continue;

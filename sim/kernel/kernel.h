@@ -28,6 +28,12 @@ typedef enum rg_attention_library {
     RG_ATTENTION_FLASH,  /* flash attention with its cache write; RoPE is another operator */
 } rg_attention_library;
 
+/** Whose kernels run block-scaled experts. */
+typedef enum rg_expert_library {
+    RG_EXPERTS_GROUPED, /* one resident grouped product, as in the measured tables (DeepGEMM) */
+    RG_EXPERTS_TRITON,  /* Triton's fused kernel: several tiles an SM, none for idle experts */
+} rg_expert_library;
+
 typedef struct rg_kernel_options {
     bool ideal;          /* all efficiencies 1 and no fixed cost: the bare roofline, exactly */
     bool sustained;      /* long runs under the power cap rather than bursts */
@@ -37,6 +43,7 @@ typedef struct rg_kernel_options {
     int weight_copies; /* copies of W that repeats of a product cycle through; 0: 1 to 5, as many as
                         * fill L2 */
     rg_attention_library attention;
+    rg_expert_library experts;
     const char *constants_from; /* take all constants from this device's file, or "start": the
                                  * physical guesses; NULL: see rg_kernel_prepare */
 } rg_kernel_options;

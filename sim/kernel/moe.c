@@ -26,7 +26,13 @@
 
 #include "kernel/device.h"
 
-enum { STRATA = 32, STEADY_WAVES = 4 };
+enum {
+    STRATA = 32,
+    STEADY_WAVES = 4,
+    STAGES = 3, /* of Triton's kernel: default of vLLM and SGLang for block-scaled weights */
+};
+/* Shared memory of an SM (CUDA C++ Programming Guide, compute capability 9.0 and 10.0). */
+static const double shared_bytes = 228.0 * 1024.0;
 
 /* Classes of experts with the same load: how many there are, rows of each. */
 typedef struct loads {
@@ -216,6 +222,7 @@ typedef struct product {
     const double *c;
     double n, steps, units;
     double compute_cycles; /* of a step, for one element of the tile */
+    double shared_bytes;   /* of an SM, for the tiles that share it; 0: one tile at a time */
     double w_share;        /* bytes of W over bytes of X that an SM loads for an element */
 } product;
 
@@ -227,7 +234,12 @@ static double tile_cycles(const product *p, const tile *t, double covering)
     const double load = 128.0 * (rows + t->columns * p->w_share) / p->c[RG_MOE_L2_SM];
     const double share = covering * rg_kernel_up(p->n / t->columns) / p->units;
     const double waves = share > STEADY_WAVES ? share + 0.5 : rg_kernel_up(share);
-    return waves * (p->steps * (compute > load ? compute : load) + p->c[RG_MOE_WAVE]);
+    /* Tiles that share an SM fill and drain behind one another's products. */
+    double resident = 1.0;
+    if (p->shared_bytes > 0.0)
+        resident =
+            fmax(1.0, rg_kernel_down(p->shared_bytes / (STAGES * 128.0 * (rows + t->columns))));
+    return waves * (p->steps * (compute > load ? compute : load) + p->c[RG_MOE_WAVE] / resident);
 }
 
 /* The tile that a tuning run finds fastest. */
@@ -256,6 +268,31 @@ static double tuning_tokens(const rg_op_moe *s, rg_kernel_group group)
     while (tokens < 8192.0 && 2.0 * tokens <= (double)s->tokens)
         tokens *= 2.0;
     return tokens;
+}
+
+/* Activations moved around the products, where rows are brought in order first. The result is
+ * written for every token; of the input, what local experts were chosen for is read and permuted,
+ * between the products and after them rows pass through memory. Triton's kernel for mxfp4 keeps a
+ * place for every row, local or not. */
+static double permuted_bytes(const rg_op_moe *s, rg_kernel_group group, const loads *l, double up)
+{
+    const double tokens = (double)s->tokens, all_rows = tokens * (double)s->top_k;
+    const double rows = group == RG_KG_MOE_W4 ? fmax(all_rows, l->total_rows) : l->total_rows;
+    const double act = rg_dtype_bits(s->act) / 8.0, x = rg_dtype_bits(s->math) / 8.0;
+    const double hidden = (double)s->hidden, inter = (double)s->inter;
+    return (tokens + fmin(tokens, rows)) * hidden * act +
+           rows * (hidden * (x + 2.0 * act) + (up + inter) * act);
+}
+
+/* The same where the product gathers its rows itself (vLLM, fused_moe.py, fused_experts_impl):
+ * tokens are quantised; rows are activated and quantised between the products; the rows of the
+ * second are written, and read to be summed. */
+static double gathered_bytes(const rg_op_moe *s, const loads *l, double up)
+{
+    const double act = rg_dtype_bits(s->act) / 8.0, x = rg_dtype_bits(s->math) / 8.0;
+    const double hidden = (double)s->hidden, inter = (double)s->inter;
+    return (double)s->tokens * hidden * (2.0 * act + x) +
+           l->total_rows * (2.0 * up * act + inter * (2.0 * act + x) + 2.0 * hidden * act);
 }
 
 rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kernel_parts *out,
@@ -294,7 +331,17 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
     for (int i = 0; i < HEIGHTS; i++)
         covering[i] = row_tiles(tuning, i);
     const double k_step = 128.0 / x_bytes;
-    out->fixed = (c[RG_MOE_START] + c[RG_MOE_EXPERT] * (double)s->local_experts) / device->hz;
+    /* Triton's kernels were measured on one of many ranks, where the routing of all experts is cut
+     * down to the local ones first (TensorRT-LLM, TritonEPRouter.prune_routing_ep); a rank with all
+     * experts starts like any other kernel. */
+    const bool pruned = group == RG_KG_MOE_W4 && s->local_experts < s->experts;
+    const double start =
+        group != RG_KG_MOE_W4 || pruned ? c[RG_MOE_START] : device->c[RG_KG_MOE_BF16][RG_MOE_START];
+    /* Blocks of Triton's kernel are laid out over the rows that there are. */
+    const bool triton =
+        group == RG_KG_MOE_FP8_BLOCK && device->options.experts == RG_EXPERTS_TRITON;
+    const double served = triton ? l.touched : (double)s->local_experts;
+    out->fixed = (start + c[RG_MOE_EXPERT] * served) / device->hz;
     double routed =
         c[RG_MOE_ROUTE] * (double)s->tokens * (double)s->top_k / (device->units * device->hz);
     if (s->experts > device->routed_experts || s->top_k > device->routed_top_k) {
@@ -321,6 +368,7 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
                            .units = device->units,
                            .compute_cycles = 2.0 * k_step * device->units * device->hz /
                                              (c[RG_MOE_COMPUTE] * peak),
+                           .shared_bytes = triton ? shared_bytes : 0.0,
                            .w_share = (device->cta_pairs ? 0.5 : 1.0) * w_bytes / x_bytes};
         const tile *t = tuned_tile(&p, set, covering);
         const double sm = tile_cycles(&p, t, row_tiles(&l, t->height)) / device->hz;
@@ -329,13 +377,10 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
         out->l2 += l2;
         out->total += rg_kernel_join(sm, memory + l2, c[RG_MOE_OVERLAP]);
     }
-    /* The result is written for every token; of the input, what local experts were chosen for is
-     * read and permuted, between the products and after them rows pass through memory. */
-    const double reached = fmin((double)s->tokens, l.total_rows);
-    const double streamed =
-        ((double)s->tokens + reached) * hidden * act_bytes +
-        l.total_rows * (hidden * (x_bytes + 2.0 * act_bytes) + (up + inter) * act_bytes);
-    const double stream = c[RG_MOE_PASSES] * streamed / device->memory_rate;
+    const double stream =
+        triton ? gathered_bytes(s, &l, up) /
+                     (device->c[RG_KG_STREAM][RG_STREAM_MEMORY] * device->memory_rate)
+               : c[RG_MOE_PASSES] * permuted_bytes(s, group, &l, up) / device->memory_rate;
     out->memory += stream;
     out->total += stream;
     return RG_OK;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/csv.h"
 #include "core/file.h"
 #include "report/items.h"
 
@@ -108,27 +109,12 @@ static void write_text(FILE *out, const rg_report *report)
         fprintf(out, "  - %s\n", n->text);
 }
 
-static void csv_field(FILE *out, const char *text)
-{
-    if (!text[strcspn(text, ",\"\n\r")]) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
 static void write_csv_table(FILE *out, const rg_table *table)
 {
     for (int i = 0; i < table->column_count; i++) {
         if (i)
             fputc(',', out);
-        csv_field(out, table->columns[i].key);
+        rg_csv_put(out, table->columns[i].key);
     }
     fputc('\n', out);
     for (const rg_row *r = table->first; r; r = r->next) {
@@ -146,7 +132,7 @@ static void write_csv_table(FILE *out, const rg_table *table)
             } else if (c->cell == RG_CELL_BOOL) {
                 fputs(value->integer ? "true" : "false", out);
             } else if (value->text) {
-                csv_field(out, value->text);
+                rg_csv_put(out, value->text);
             }
         }
         fputc('\n', out);
@@ -163,9 +149,9 @@ static void write_csv(FILE *out, const rg_report *report, const char *csv_key)
     fputs("key,value\n", out);
     for (const rg_item *i = report->first; i; i = i->next)
         if (i->kind == RG_ITEM_FACT) {
-            csv_field(out, i->key);
+            rg_csv_put(out, i->key);
             fputc(',', out);
-            csv_field(out, i->raw);
+            rg_csv_put(out, i->raw);
             fputc('\n', out);
         }
 }

@@ -98,6 +98,7 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     static const char *const kinds[] = {"engine", NULL};
     static const char *const libraries[] = {"nccl", "custom", NULL};
     static const char *const shares[] = {"total", "static", "free", NULL};
+    static const char *const experts[] = {"grouped", "triton", NULL};
     static const char *const attentions[] = {"auto", "trtllm", "flash", NULL};
     *out = (rg_engine){0};
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "an engine file", err));
@@ -116,6 +117,9 @@ rg_status rg_engine_read(rg_arena *arena, rg_node *root, rg_engine *out, rg_err 
     RG_TRY(rg_map_get(root, "attention", &node, err));
     RG_TRY(rg_node_choice(node, attentions, &choice, err));
     out->attention = (rg_attention_library)choice;
+    RG_TRY(rg_map_get(root, "experts", &node, err));
+    RG_TRY(rg_node_choice(node, experts, &choice, err));
+    out->experts = (rg_expert_library)choice;
     RG_TRY(rg_map_get(root, "collectives", &node, err));
     RG_TRY(rg_node_choice(node, libraries, &choice, err));
     out->collectives = choice == 0 ? RG_LIB_NCCL : RG_LIB_CUSTOM;

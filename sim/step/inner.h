@@ -40,6 +40,7 @@ typedef struct stage {
     rg_shard shard;
     int same_as; /* an earlier stage with equal layers, or itself */
     int64_t mixers, dense_ffns, moes;
+    int64_t full_norms;                    /* layers whose Q and K are normed over all heads */
     int64_t moe_width;                     /* hidden, or the experts' latent width */
     int64_t attentions;                    /* layers with a KV cache */
     int64_t heads, value_dim, kv_elements; /* of the widest attention layer, whole model */

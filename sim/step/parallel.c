@@ -200,6 +200,10 @@ int rg_step_comms(const rg_step_context *x, const stage *s, const pass_size *siz
     if (!p->attention_dp) {
         if (s->shard.embedding)
             add_sum(out, &n, embedding, hidden_bytes, 1, x);
+        /* Q and K normed over all heads: ranks add up their sums of squares, two in fp32 a token
+         * (vLLM and SGLang, MiniMaxText01RMSNormTP). */
+        add(out, &n, "all_reduce qk_norm", RG_COLL_ALL_REDUCE, p->tp, 1,
+            (double)size->tokens * 2.0 * 4.0, s->full_norms, x);
         add_sum(out, &n, mixer, hidden_bytes, s->mixers, x);
         add_sum(out, &n, ffn, hidden_bytes, s->dense_ffns, x);
         if (!x->exchange)

@@ -92,7 +92,8 @@ static bool same_options(const rg_kernel_options *a, const rg_kernel_options *b)
 {
     return a->ideal == b->ideal && a->sustained == b->sustained && a->cold_l2 == b->cold_l2 &&
            a->no_quantise == b->no_quantise && a->core_attention == b->core_attention &&
-           a->attention == b->attention && a->constants_from == b->constants_from;
+           a->attention == b->attention && a->experts == b->experts &&
+           a->constants_from == b->constants_from;
 }
 
 static rg_status kernel_device(rg_arena *arena, rg_step_shared *shared, const rg_accel *accel,
@@ -147,6 +148,7 @@ rg_status rg_step_prepare_shared(rg_arena *arena, rg_step_shared *shared, const 
     if (rg_dtype_bits(formats->math) < 16) /* sent as the experts multiply, with a scale per 128 */
         x->dispatch_bytes = rg_dtype_bits(formats->math) / 8.0 + 4.0 / 128;
     RG_TRY(rg_step_expert_balance(arena, x, err));
+    x->options.experts = engine->experts;
     if (x->options.attention == RG_ATTENTION_AUTO)
         x->options.attention = x->engine.attention;
     if (x->engine.quantises && !x->options.ideal) {

@@ -251,6 +251,7 @@ static void count_layers(const rg_step_context *x, stage *s)
     for (int64_t i = 0; i < s->shard.layer_count; i++) {
         const rg_layer *layer = &x->model->layers[s->shard.first_layer + i];
         s->mixers += layer->mixer != RG_MIX_NONE;
+        s->full_norms += layer->mixer != RG_MIX_NONE && layer->qk_norm == RG_QK_NORM_FULL;
         s->dense_ffns += layer->ffn == RG_FFN_DENSE;
         if (layer->ffn == RG_FFN_MOE) {
             s->moes++;

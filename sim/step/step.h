@@ -64,6 +64,7 @@ typedef struct rg_engine {
     double graph_kernel_s;          /* taken off each kernel's start-up inside a graph */
     rg_coll_library collectives;    /* all-reduce kernels: the engine's own, or the library's */
     bool quantises;                 /* quantise_s holds in place of the kernel model's account */
+    rg_expert_library experts;      /* whose block-scaled experts run */
     rg_attention_library attention; /* whose attention runs where the caller does not say */
     const rg_named_figure *figures; /* every constant with its source */
     int figure_count;

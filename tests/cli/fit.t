@@ -68,3 +68,10 @@ $ ridge fit --hw h200-sxm --measured shapes.csv --op gemm --few 4 --choose --spl
 $ ridge fit --hw h200-sxm --measured shapes.csv --op gemm --choose
 ridge: option --choose needs --few N, the number of shapes
 [2]
+
+# runs of whole servers: every run with its prediction, and why one is left out
+$ printf 'model_path,system,backend,isl,osl,tp_size,concurrency,ttft_ms,tpot_ms\nmeta-llama/Llama-3.1-8B,h200_sxm,vllm,1024,1024,1,8,60,9\nno/such-model,h200_sxm,vllm,1024,1024,1,8,60,9\n' > runs.csv
+$ ridge validate --op serving_agg --measured runs.csv --rows out.csv -q >/dev/null && cut -d, -f1,3-10,13 out.csv
+line,model,system,isl,osl,tp,concurrency,ttft_ms,tpot_ms,skipped
+2,meta-llama/Llama-3.1-8B,h200_sxm,1024,1024,1,8,60,9,
+3,no/such-model,h200_sxm,1024,1024,1,8,60,9,model or device not known

@@ -347,6 +347,60 @@ static void many_choices_are_routed_by_general_kernels(void **state)
     rg_arena_free(arena);
 }
 
+/* 256 experts of 7168 x 256, top 8, with block-scaled or mxfp4 weights, so many of them here. */
+static rg_op narrow_experts(int64_t tokens, int64_t local, const char *weight)
+{
+    const rg_op_moe s = {.tokens = tokens,
+                         .hidden = 7168,
+                         .inter = 256,
+                         .experts = 256,
+                         .top_k = 8,
+                         .local_experts = local,
+                         .matrices = 3,
+                         .weight = format(weight),
+                         .math = strcmp(weight, "fp8_block") == 0 ? RG_FP8 : RG_BF16,
+                         .act = RG_BF16};
+    return rg_op_make_moe("experts", &s);
+}
+
+static void idle_experts_cost_nothing_in_a_fused_kernel(void **state)
+{
+    (void)state;
+    /* One token touches 8 of 256 experts. The grouped kernel pays for all of them (measured on
+     * H200: 33 us with 8 of 256 here, 68 us with 128), the fused one for those that have rows. */
+    rg_arena *arena = rg_arena_new(64);
+    const rg_kernel_options fused = {.experts = RG_EXPERTS_TRITON};
+    const rg_kernel_device *grouped = real_device(arena, "h200-sxm", NULL);
+    const rg_kernel_device *triton = real_device(arena, "h200-sxm", &fused);
+    const rg_op op = narrow_experts(1, 256, "fp8_block");
+    assert_true(seconds(triton, &op) < 0.7 * seconds(grouped, &op));
+    /* other formats are not touched */
+    const rg_op wide = experts(64, 0.0, false);
+    assert_close(seconds(triton, &wide), seconds(grouped, &wide), 1e-12);
+    /* and never does it take longer */
+    for (int64_t n = 1; n < 20000; n *= 3) {
+        const rg_op many = narrow_experts(n, 256, "fp8_block");
+        assert_true(seconds(triton, &many) <= seconds(grouped, &many));
+    }
+    rg_arena_free(arena);
+}
+
+static void mxfp4_experts_start_slowly_where_routing_is_cut_down(void **state)
+{
+    (void)state;
+    /* Triton's router of a rank with few of the experts has kernels of its own; Blackwell does not
+     * run Triton's kernel, so its start is that of any other experts. */
+    rg_arena *arena = rg_arena_new(64);
+    const rg_kernel_device *hopper = real_device(arena, "h200-sxm", NULL);
+    const rg_kernel_device *blackwell = real_device(arena, "b200-sxm", NULL);
+    const rg_op few = narrow_experts(1, 4, "mxfp4_wo"), all = narrow_experts(1, 256, "mxfp4_wo");
+    const rg_op plain = narrow_experts(1, 4, "bf16");
+    assert_true(seconds(hopper, &few) > 40e-6 + seconds(hopper, &plain));
+    assert_true(seconds(hopper, &all) < seconds(hopper, &few));
+    assert_true(seconds(blackwell, &few) < 5e-6 + seconds(blackwell, &plain));
+    rg_arena_free(arena);
+}
+
 /* A grid of operators of every kind. */
 static int grid(rg_op *out)
 {
@@ -520,6 +574,8 @@ int main(void)
         cmocka_unit_test(skew_slows_many_tokens_and_spares_few),
         cmocka_unit_test(experts_run_with_the_tile_of_the_power_of_two_below),
         cmocka_unit_test(many_choices_are_routed_by_general_kernels),
+        cmocka_unit_test(idle_experts_cost_nothing_in_a_fused_kernel),
+        cmocka_unit_test(mxfp4_experts_start_slowly_where_routing_is_cut_down),
         cmocka_unit_test(better_machines_are_never_slower),
         cmocka_unit_test(cold_predictions_stay_above_the_roofline),
         cmocka_unit_test(remembered_shapes_equal_computed_ones),

@@ -65,6 +65,34 @@ static void the_account_adds_up_to_the_step(void **state)
     }
 }
 
+static void norms_over_all_heads_add_up_their_squares(void **state)
+{
+    /* Q and K normed over all heads (OLMo-2): each layer sums two fp32 numbers a token over the
+     * ranks; normed head by head there is nothing to sum. */
+    static const char full_config[] =
+        "{\"model_type\": \"olmo2\", \"hidden_size\": 4096, \"intermediate_size\": 11008,"
+        "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 32,"
+        "\"vocab_size\": 100352, \"max_position_embeddings\": 4096, \"rope_theta\": 500000.0,"
+        "\"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\"}";
+    const char *configs[] = {full_config, dense_config};
+    for (int c = 0; c < 2; c++) {
+        bench b = make_bench(state, configs[c], "hgx-h200");
+        b.parallel.tp = 4;
+        assert_ok(prepare(&b));
+        const rg_pass pass = decode_of(16, 100);
+        const rg_step_part *parts;
+        int count, found = 0;
+        assert_ok(rg_step_parts(b.arena, b.step, &pass, &parts, &count, &err));
+        for (int i = 0; i < count; i++)
+            if (strcmp(parts[i].name, "all_reduce qk_norm") == 0) {
+                found++;
+                assert_int_equal(parts[i].count, 32);
+                assert_close(parts[i].message.v, 16 * 2 * 4.0, 1e-12);
+            }
+        assert_int_equal(found, c == 0);
+    }
+}
+
 static void the_order_of_questions_does_not_matter(void **state)
 {
     bench a = make_bench(state, dense_config, "hgx-h200"), b = a;
@@ -414,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_device_does_not_communicate),
         TEST(the_account_adds_up_to_the_step),
+        TEST(norms_over_all_heads_add_up_their_squares),
         TEST(the_order_of_questions_does_not_matter),
         TEST(work_is_conserved_over_ranks),
         TEST(sequence_parallel_halves_are_scatter_and_gather),
