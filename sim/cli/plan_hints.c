@@ -14,7 +14,34 @@ typedef struct kind {
     const rg_capacity *capacity;
     rg_plan_role role;
     int64_t replicas;
+    rg_spec_kind speculate; /* none also where prompts alone are computed */
 } kind;
+
+/* Name of a way to speculate in each engine; NULL: no option of it. The draft's checkpoint is the
+ * user's own but for a model that the plan names. */
+typedef struct spec_words {
+    const char *vllm, *sglang, *trtllm, *draft;
+} spec_words;
+
+static spec_words words_of(const kind *k)
+{
+    switch (k->speculate) {
+    case RG_SPEC_DRAFT_MODEL:
+        return (spec_words){"draft_model", "STANDALONE", "DraftTarget",
+                            k->space->plan->draft_model};
+    case RG_SPEC_EAGLE:
+        return (spec_words){"eagle3", "EAGLE3", "Eagle3", "EAGLE3_CHECKPOINT"};
+    case RG_SPEC_MTP:
+        return (spec_words){"mtp", "NEXTN", "MTP", NULL};
+    case RG_SPEC_MEDUSA:
+        return (spec_words){.vllm = "medusa", .draft = "MEDUSA_CHECKPOINT"};
+    case RG_SPEC_NONE:
+    case RG_SPEC_SELF:
+    case RG_SPEC_COUNT:
+        break;
+    }
+    return (spec_words){NULL, NULL, NULL, NULL};
+}
 
 /* Text that grows within a fixed room. */
 typedef struct line {
@@ -89,6 +116,14 @@ static void vllm(line *l, const kind *k)
     if (k->role != RG_ROLE_ALL)
         put(l, " --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"%s\"}'",
             k->role == RG_ROLE_PROMPTS ? "kv_producer" : "kv_consumer");
+    const spec_words x = words_of(k);
+    if (x.vllm) {
+        put(l, " --speculative-config '{\"method\":\"%s\",\"num_speculative_tokens\":%lld", x.vllm,
+            (long long)k->rules->speculation.drafts);
+        if (x.draft)
+            put(l, ",\"model\":\"%s\"", x.draft);
+        put(l, "}'");
+    }
 }
 
 static void sglang(line *l, const kind *k)
@@ -115,6 +150,15 @@ static void sglang(line *l, const kind *k)
         put(l, " --disable-radix-cache");
     if (k->role != RG_ROLE_ALL)
         put(l, " --disaggregation-mode %s", k->role == RG_ROLE_PROMPTS ? "prefill" : "decode");
+    const spec_words x = words_of(k);
+    const long long drafts = (long long)k->rules->speculation.drafts;
+    if (x.sglang)
+        put(l,
+            " --speculative-algorithm %s --speculative-num-steps %lld --speculative-eagle-topk 1"
+            " --speculative-num-draft-tokens %lld",
+            x.sglang, drafts, drafts + 1);
+    if (x.sglang && x.draft)
+        put(l, " --speculative-draft-model-path %s", x.draft);
 }
 
 /* trtllm-serve takes the rest as YAML: one setting a line of the file behind --config. */
@@ -129,8 +173,24 @@ static void trtllm_file(line *l, const kind *k)
         put(l, "%senable_attention_dp: true", sign);
         sign = "; ";
     }
-    if (k->role != RG_ROLE_ALL)
+    if (k->role != RG_ROLE_ALL) {
         put(l, "%scache_transceiver_config: {backend: DEFAULT}", sign);
+        sign = "; ";
+    }
+    const spec_words x = words_of(k);
+    if (x.trtllm) {
+        put(l, "%sspeculative_config: {decoding_type: %s, max_draft_len: %lld", sign, x.trtllm,
+            (long long)k->rules->speculation.drafts);
+        if (x.draft)
+            put(l, ", speculative_model: %s", x.draft);
+        put(l, "}");
+    }
+}
+
+static bool knows(const spec_words *x, int engine)
+{
+    const char *const words[] = {x->vllm, x->sglang, x->trtllm};
+    return words[engine] != NULL;
 }
 
 static void trtllm(line *l, const kind *k)
@@ -160,10 +220,15 @@ void rg_plan_launch_hints(rg_arena *arena, const rg_plan_run *run, rg_plan_role 
                     prompts ? &c->prefill.rules : &c->rules,
                     prompts ? &c->prefill.capacity : &c->capacity,
                     role,
-                    prompts ? u.prefill : u.others};
+                    prompts ? u.prefill : u.others,
+                    prompts ? RG_SPEC_NONE : c->speculate};
+    const spec_words x = words_of(&k);
     for (int i = 0; i < 3; i++) {
         line l = {.used = 0};
         engines[i](&l, &k);
+        if (k.rules->speculation.drafts > 0 && !knows(&x, i))
+            put(&l, "   # without its drafts: no option of this engine makes them%s",
+                c->speculate == RG_SPEC_NONE ? "; --speculate names how" : " so");
         if (k.replicas > 1)
             put(&l, "   # %lld times, behind a router", (long long)k.replicas);
         out[i] = rg_arena_strdup(arena, l.text, NULL);

@@ -42,6 +42,7 @@ json_t *rg_part_arrangement_json(const rg_plan_run *run, int i, const rg_trial *
     json_object_set_new(o, "scheduler", json_string(rg_policy_names[c->rules.policy]));
     rules_json(o, &c->rules);
     json_object_set_new(o, "prefix_caching", json_boolean(c->rules.prefix_caching));
+    json_object_set_new(o, "speculation", json_string(rg_spec_kind_name(c->speculate)));
     json_object_set_new(o, "drafts", json_integer(c->rules.speculation.drafts));
     json_object_set_new(o, "usd_per_hour", number(u.usd_per_hour));
     if (u.prefill > 0) {

@@ -86,6 +86,14 @@ void rg_part_hints(rg_report *report, const rg_plan_answer *x, json_t *winner)
     hints_of(report, x, RG_ROLE_ANSWERS, "launch", "To start one replica for answers", winner);
 }
 
+static const char *spec_form(rg_spec_kind kind)
+{
+    return kind == RG_SPEC_EAGLE  ? "; one layer like the model's first, and its head"
+           : kind == RG_SPEC_MTP  ? "; one layer like the model's last, and its head"
+           : kind == RG_SPEC_SELF ? "; a quarter of the layers"
+                                  : "";
+}
+
 void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
 {
     const rg_plan *plan = run->plan;
@@ -101,6 +109,21 @@ void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
     else
         rg_report_assume(report,
                          "replicas behind a router that sends each request to the least loaded");
+    for (int i = 0; i < plan->speculation_count; i++) {
+        const rg_plan_speculation *x = &plan->speculations[i];
+        if (x->rule.drafts > 0 && x->kind == RG_SPEC_NONE)
+            rg_report_assume(report,
+                             "%lld drafts: each right with chance %g when those before it are, at "
+                             "%g of a decode step",
+                             (long long)x->rule.drafts, x->rule.acceptance,
+                             x->rule.draft_time_ratio);
+        else if (x->rule.drafts > 0)
+            rg_report_assume(report,
+                             "%lld drafts by %s: each right with chance %g when those before it "
+                             "are%s",
+                             (long long)x->rule.drafts, rg_spec_kind_name(x->kind),
+                             x->rule.acceptance, spec_form(x->kind));
+    }
     if (run->requests.coverage_ratio < 1)
         rg_report_assume(report,
                          "so many requests come that %.0f %% of a fleet, %d replicas at least, is "

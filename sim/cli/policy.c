@@ -17,41 +17,25 @@
 static rg_status prepare_draft(rg_arena *arena, const rg_args *args, const rg_setup *s,
                                rg_spec *spec, rg_report *report, rg_err *err)
 {
-    rg_model *model = NULL;
-    rg_formats formats = s->formats;
-    rg_parallel parallel = s->parallel;
-    if (spec->kind == RG_SPEC_MEDUSA)
+    rg_spec_draft draft;
+    int64_t layers = 0;
+    if (rg_arg_given(args, "exit-layer"))
+        RG_TRY(rg_arg_int(args, "exit-layer", 1, s->model->layer_count, &layers, err));
+    RG_TRY(rg_spec_draft_of(arena, spec->kind, s->model, &s->formats, &s->parallel,
+                            rg_arg_text(args, "draft-model"), layers, &draft, err));
+    if (!draft.model)
         return RG_OK;
-    if (spec->kind == RG_SPEC_DRAFT_MODEL) {
-        const char *name = rg_arg_text(args, "draft-model");
-        if (name == NULL)
-            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                           "--speculate draft_model needs --draft-model NAME");
-        RG_TRY(rg_model_load(arena, name, &model, err));
-        RG_TRY(rg_formats_choose(model, NULL, NULL, NULL, &formats, err));
-        formats.fused_attention = s->formats.fused_attention;
-        parallel = (rg_parallel){.tp = s->parallel.tp};
-    } else {
-        int64_t layers = 1;
-        if (spec->kind == RG_SPEC_SELF) {
-            layers = s->model->layer_count / 4 > 0 ? s->model->layer_count / 4 : 1;
-            if (rg_arg_given(args, "exit-layer"))
-                RG_TRY(rg_arg_int(args, "exit-layer", 1, s->model->layer_count, &layers, err));
-            else
-                rg_report_assume(report, "self-speculation leaves after %lld of %lld layers",
-                                 (long long)layers, (long long)s->model->layer_count);
-        } else {
-            rg_report_assume(report, "the draft is one layer like the model's first, and its head");
-            if (spec->kind == RG_SPEC_MTP && s->model->mtp_layers < 1)
-                rg_report_assume(report,
-                                 "%s carries no multi-token-prediction layer; one is assumed",
-                                 s->model->name);
-        }
-        RG_TRY(rg_spec_first_layers(arena, s->model, layers, &model, err));
-        parallel.pp = 1;
-    }
-    return rg_step_prepare(arena, s->cluster, model, &formats, &parallel, &s->engine, &s->kernel,
-                           &spec->draft, err);
+    if (spec->kind == RG_SPEC_SELF && layers == 0)
+        rg_report_assume(report, "self-speculation leaves after %lld of %lld layers",
+                         (long long)draft.model->layer_count, (long long)s->model->layer_count);
+    if (spec->kind == RG_SPEC_EAGLE || spec->kind == RG_SPEC_MTP)
+        rg_report_assume(report, "the draft is one layer like the model's %s, and its head",
+                         spec->kind == RG_SPEC_EAGLE ? "first" : "last");
+    if (spec->kind == RG_SPEC_MTP && s->model->mtp_layers < 1)
+        rg_report_assume(report, "%s carries no multi-token-prediction layer; one is assumed",
+                         s->model->name);
+    return rg_step_prepare(arena, s->cluster, draft.model, &draft.formats, &draft.parallel,
+                           &s->engine, &s->kernel, &spec->draft, err);
 }
 
 /* Options that only some ways of speculating read; given to another they would change nothing. */

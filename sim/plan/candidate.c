@@ -136,5 +136,7 @@ void rg_candidate_text(const rg_space *s, const rg_candidate *c, char *out, size
         }
     }
     if (c->rules.speculation.drafts > 0 && used < size)
-        snprintf(out + used, size - used, " drafts%lld", (long long)c->rules.speculation.drafts);
+        snprintf(out + used, size - used, " %s%lld",
+                 c->speculate == RG_SPEC_NONE ? "drafts" : rg_spec_kind_name(c->speculate),
+                 (long long)c->rules.speculation.drafts);
 }

@@ -14,7 +14,7 @@
 #include "hw/power.h"
 #include "hw/price.h"
 #include "serve/serve.h"
-#include "step/step.h"
+#include "step/speculate.h"
 
 enum { RG_PLAN_LIST = 64, RG_PLAN_LIMITS = 12, RG_PLAN_MOST_REPLICAS = 4096, RG_PLAN_FEW = 256 };
 
@@ -68,6 +68,13 @@ typedef struct rg_plan_pools {
     int64_t prefill, decode;
 } rg_plan_pools;
 
+/** One way to speculate. Of a kind, the time of drafts is that of what writes them; of none with
+ * drafts, a share of a decode step. */
+typedef struct rg_plan_speculation {
+    rg_spec_kind kind;
+    rg_speculation rule;
+} rg_plan_speculation;
+
 /** What the user asks, checked and typed. */
 typedef struct rg_plan {
     const char *path; /* plan file, NULL: none */
@@ -80,7 +87,7 @@ typedef struct rg_plan {
     rg_plan_names devices, weight_types, kv_types; /* type lists may be empty: the checkpoint's */
     rg_plan_names prefill_devices;                 /* of prefill pools; none: those of the others */
     rg_plan_ints prefill_tp, prefill_pp, prefill_ep; /* of prefill pools; none: as the others */
-    rg_plan_ints tp, pp, ep, cp, max_sequences, max_tokens, drafts;
+    rg_plan_ints tp, pp, ep, cp, max_sequences, max_tokens;
     bool attention_dp[2], prefix_caching[2]; /* [false], [true] may be chosen */
     bool attention_dp_given, prefix_caching_given;
     rg_policy_kind policies[RG_POLICY_COUNT];
@@ -90,7 +97,9 @@ typedef struct rg_plan {
     rg_plan_pools pools[RG_PLAN_LIST];
     int pool_count;
     const char *engine; /* NULL: the policy's own */
-    double acceptance, draft_cost;
+    rg_plan_speculation speculations[RG_PLAN_LIST];
+    int speculation_count;     /* 1 or more; the first may be none */
+    const char *draft_model;   /* that writes drafts, NULL: none */
     double memory_utilisation; /* 0: the engine's */
     /* money, power, caps */
     rg_plan_goal goal;

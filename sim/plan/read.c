@@ -317,11 +317,94 @@ static rg_status read_rules(const rg_plan_text *t, rg_plan *out, rg_err *err)
     if (out->reservation_count == 0)
         out->reservation_count = 1;
     out->engine = one_text(t, "engine");
-    out->acceptance = 0.7;
-    out->draft_cost = 0.1;
-    RG_TRY(one_real(t, "acceptance", 0, 1, &out->acceptance, err));
-    RG_TRY(one_real(t, "draft-cost", 0, 10, &out->draft_cost, err));
     return one_real(t, "memory-utilisation", 0.01, 1, &out->memory_utilisation, err);
+}
+
+/* ---- speculation */
+
+/* "0.7" for all kinds, "eagle=0.8" for one; the later wins. */
+static rg_status read_acceptance(const rg_plan_text *t, double by_kind[RG_SPEC_COUNT], rg_err *err)
+{
+    const rg_plan_names *v = rg_plan_text_get(t, "acceptance");
+    for (int k = 0; k < RG_SPEC_COUNT; k++)
+        by_kind[k] = 0.7;
+    for (int i = 0; i < v->count; i++) {
+        const char *text = v->items[i], *sign = strchr(text, '=');
+        double value;
+        bool known = sign == NULL;
+        if (!rg_text_to_real(sign ? sign + 1 : text, &value) || value < 0 || value > 1)
+            return bad(err, v, i, "acceptance", "a number from 0 to 1, or KIND=NUMBER");
+        for (int k = 0; k < RG_SPEC_COUNT; k++) {
+            const char *name = rg_spec_kind_name((rg_spec_kind)k);
+            const bool meant = !sign || (strlen(name) == (size_t)(sign - text) &&
+                                         strncmp(name, text, strlen(name)) == 0);
+            known |= meant;
+            if (meant)
+                by_kind[k] = value;
+        }
+        if (!known)
+            return bad(err, v, i, "acceptance", "of a kind of speculation; eagle=0.8 would do");
+    }
+    return RG_OK;
+}
+
+static void add_speculation(rg_plan *out, rg_spec_kind kind, int64_t drafts, double acceptance,
+                            double cost)
+{
+    if (out->speculation_count < RG_PLAN_LIST)
+        out->speculations[out->speculation_count++] = (rg_plan_speculation){
+            kind, {.drafts = drafts, .acceptance = acceptance, .draft_time_ratio = cost}};
+}
+
+static rg_status add_kinds(const rg_plan_text *t, const double *acceptance,
+                           const rg_plan_ints *drafts, rg_plan *out, rg_err *err)
+{
+    static const rg_plan_ints three = {.items = {3}, .count = 1};
+    const rg_plan_names *v = rg_plan_text_get(t, "speculate");
+    const rg_plan_ints *lengths = drafts->count > 0 ? drafts : &three;
+    for (int i = 0; i < v->count; i++) {
+        rg_spec_kind kind;
+        RG_TRY(relay(rg_spec_kind_parse(v->items[i], &kind, err), v, "speculate", err));
+        if (kind == RG_SPEC_DRAFT_MODEL && !out->draft_model)
+            return bad(err, v, i, "speculate", "possible without --draft-model NAME");
+        if (kind == RG_SPEC_NONE)
+            add_speculation(out, kind, 0, 0, 0);
+        for (int k = 0; k < lengths->count && kind != RG_SPEC_NONE; k++)
+            if (lengths->items[k] > 0)
+                add_speculation(out, kind, lengths->items[k], acceptance[kind], 0);
+    }
+    return RG_OK;
+}
+
+static rg_status read_speculation(const rg_plan_text *t, rg_plan *out, rg_err *err)
+{
+    double acceptance[RG_SPEC_COUNT], cost = 0.1;
+    rg_plan_ints drafts = {.count = 0};
+    const rg_plan_names *kinds = rg_plan_text_get(t, "speculate"),
+                        *draft_cost = rg_plan_text_get(t, "draft-cost"),
+                        *model = rg_plan_text_get(t, "draft-model");
+    RG_TRY(read_acceptance(t, acceptance, err));
+    RG_TRY(one_real(t, "draft-cost", 0, 10, &cost, err));
+    RG_TRY(ints(t, "drafts", 0, &drafts, err));
+    for (int i = 0; i < drafts.count; i++)
+        if (drafts.items[i] > RG_SPEC_MOST_DEPTH)
+            return bad(err, rg_plan_text_get(t, "drafts"), i, "drafts", "64 or less");
+    out->draft_model = one_text(t, "draft-model");
+    if (kinds->count > 0 && draft_cost->count > 0)
+        return bad(err, draft_cost, 0, "draft-cost",
+                   "read with --speculate, which knows what drafts take");
+    RG_TRY(add_kinds(t, acceptance, &drafts, out, err));
+    bool wanted = out->draft_model == NULL;
+    for (int i = 0; i < out->speculation_count; i++)
+        wanted |= out->speculations[i].kind == RG_SPEC_DRAFT_MODEL;
+    if (!wanted)
+        return bad(err, model, 0, "draft-model", "read without --speculate draft_model");
+    for (int i = 0; i < drafts.count && kinds->count == 0; i++)
+        add_speculation(out, RG_SPEC_NONE, drafts.items[i], acceptance[RG_SPEC_NONE],
+                        drafts.items[i] > 0 ? cost : 0);
+    if (out->speculation_count == 0)
+        add_speculation(out, RG_SPEC_NONE, 0, 0, 0);
+    return RG_OK;
 }
 
 static rg_status check_formats(const rg_plan_names *v, rg_err *err)
@@ -350,7 +433,7 @@ static rg_status read_choices(const rg_plan_text *t, rg_plan *out, rg_err *err)
     RG_TRY(ints(t, "prefill-ep", 1, &out->prefill_ep, err));
     RG_TRY(ints(t, "max-sequences", 1, &out->max_sequences, err));
     RG_TRY(ints(t, "max-tokens", 1, &out->max_tokens, err));
-    RG_TRY(ints(t, "drafts", 0, &out->drafts, err));
+    RG_TRY(read_speculation(t, out, err));
     RG_TRY(bools(t, "attention-dp", out->attention_dp, &out->attention_dp_given, err));
     RG_TRY(bools(t, "prefix-caching", out->prefix_caching, &out->prefix_caching_given, err));
     RG_TRY(read_pools(t, out, err));

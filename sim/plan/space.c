@@ -217,18 +217,26 @@ static rg_status load_engines(rg_arena *arena, const rg_changes *changes, rg_spa
 }
 
 /* KV memory of a replica, into rules and out; whether it holds the model at all. */
-static rg_status memory_of(const rg_space *s, int engine, int arrangement, rg_engine_rules *rules,
-                           rg_capacity *out, bool *fits, rg_err *err)
+static rg_status memory_of(rg_arena *arena, const rg_space *s, const rg_candidate *c,
+                           int arrangement, rg_engine_rules *rules, rg_capacity *out, bool *fits,
+                           rg_err *err)
 {
     const rg_arrangement *a = &s->arrangements[arrangement];
-    const double utilisation = s->engines[engine].memory_utilisation;
-    const rg_replica_query query = {.cluster = s->machines[a->machine].cluster,
-                                    .model = s->model,
-                                    .formats = &a->formats,
-                                    .parallel = &a->parallel,
-                                    .utilisation = utilisation > 0 ? utilisation : 0.9,
-                                    .share_of = s->engines[engine].memory_share_of,
-                                    .bytes_per_logit = s->engines[engine].bytes_per_logit};
+    const double utilisation = s->engines[c->engine].memory_utilisation;
+    rg_replica_query query = {.cluster = s->machines[a->machine].cluster,
+                              .model = s->model,
+                              .formats = &a->formats,
+                              .parallel = &a->parallel,
+                              .utilisation = utilisation > 0 ? utilisation : 0.9,
+                              .share_of = s->engines[c->engine].memory_share_of,
+                              .bytes_per_logit = s->engines[c->engine].bytes_per_logit};
+    if (c->speculate != RG_SPEC_NONE) {
+        rg_spec_draft draft;
+        RG_TRY(rg_spec_draft_of(arena, c->speculate, s->model, &a->formats, &a->parallel,
+                                s->plan->draft_model, 0, &draft, err));
+        rg_spec_memory(c->speculate, c->rules.speculation.drafts, s->model, &a->formats,
+                       &a->parallel, &draft, &query.draft_bytes, &query.draft_token_bytes);
+    }
     RG_TRY(rg_replica_memory(&query, rules, out, err));
     rules->blocks = out->blocks;
     /* a model without KV needs room for its state alone */
@@ -236,12 +244,12 @@ static rg_status memory_of(const rg_space *s, int engine, int arrangement, rg_en
     return RG_OK;
 }
 
-static rg_status finish(const rg_space *s, rg_candidate *c, rg_err *err)
+static rg_status finish(rg_arena *arena, const rg_space *s, rg_candidate *c, rg_err *err)
 {
     bool both = true;
-    RG_TRY(memory_of(s, c->engine, c->arrangement, &c->rules, &c->capacity, &c->fits, err));
+    RG_TRY(memory_of(arena, s, c, c->arrangement, &c->rules, &c->capacity, &c->fits, err));
     if (c->pools.prefill > 0)
-        RG_TRY(memory_of(s, c->engine, c->prefill.arrangement, &c->prefill.rules,
+        RG_TRY(memory_of(arena, s, c, c->prefill.arrangement, &c->prefill.rules,
                          &c->prefill.capacity, &both, err));
     else
         c->prefill = (rg_prefill_pool){c->arrangement, c->rules, c->capacity};
@@ -263,7 +271,7 @@ static rg_status add_candidate(rg_arena *arena, rg_space *s, const rg_candidate 
     }
     rg_candidate *c = &s->candidates[s->candidate_count];
     *c = *base;
-    RG_TRY(finish(s, c, err));
+    RG_TRY(finish(arena, s, c, err));
     s->candidate_count++;
     return RG_OK;
 }
@@ -319,10 +327,9 @@ static rg_status list_choices(rg_arena *arena, rg_space *s, const rg_candidate *
     const rg_plan *plan = s->plan;
     const int sequences = plan->max_sequences.count > 0 ? plan->max_sequences.count : 1;
     const int tokens = plan->max_tokens.count > 0 ? plan->max_tokens.count : 1;
-    const int drafts = plan->drafts.count > 0 ? plan->drafts.count : 1;
     const int caches = plan->prefix_caching[0] && plan->prefix_caching[1] ? 2 : 1;
-    const int64_t all =
-        (int64_t)sequences * tokens * drafts * caches * plan->reservation_count * plan->pool_count;
+    const int64_t all = (int64_t)sequences * tokens * plan->speculation_count * caches *
+                        plan->reservation_count * plan->pool_count;
     for (int64_t n = 0; n < all; n++) {
         int64_t rest = n;
         rg_candidate c = *base;
@@ -334,11 +341,14 @@ static rg_status list_choices(rg_arena *arena, rg_space *s, const rg_candidate *
         if (plan->prefix_caching_given)
             r->prefix_caching = caches == 2 ? rest % 2 == 1 : plan->prefix_caching[1];
         rest /= caches;
-        if (plan->drafts.count > 0)
-            r->speculation = (rg_speculation){.drafts = plan->drafts.items[rest % drafts],
-                                              .acceptance = plan->acceptance,
-                                              .draft_time_ratio = plan->draft_cost};
-        rest /= drafts;
+        const rg_plan_speculation *x = &plan->speculations[rest % plan->speculation_count];
+        c.speculate = x->kind;
+        r->speculation = x->rule;
+        rest /= plan->speculation_count;
+        /* other schedulers are simulated without drafts and split pools; a list may hold both */
+        if (plan->policy_count > 1 && r->policy != RG_POLICY_VLLM1 &&
+            (x->rule.drafts > 0 || c.pools.prefill > 0))
+            continue;
         if (plan->max_tokens.count > 0)
             r->max_batched_tokens = plan->max_tokens.items[rest % tokens];
         rest /= tokens;

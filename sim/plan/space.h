@@ -45,6 +45,7 @@ typedef struct rg_candidate {
     int arrangement, engine;
     rg_engine_rules rules; /* with the KV blocks of a replica */
     rg_capacity capacity;
+    rg_spec_kind speculate; /* what writes drafts; none with drafts: a share of a decode step */
     rg_plan_pools pools;
     rg_prefill_pool prefill; /* with pools; else the same as above */
     bool replica_fits;       /* weights, activations and one block at least */

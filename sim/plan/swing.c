@@ -76,7 +76,9 @@ static rg_status search_again(rg_arena *arena, const rg_plan_run *base, const qu
                                        or_one(q->traffic.output, factor),
                                        or_one(q->traffic.system, factor)};
     if (q->acceptance)
-        plan.acceptance = fmin(plan.acceptance * factor, 1);
+        for (int i = 0; i < plan.speculation_count; i++)
+            plan.speculations[i].rule.acceptance =
+                fmin(plan.speculations[i].rule.acceptance * factor, 1);
     plan.exhaustive = false;
     RG_TRY(rg_plan_prepare(arena, &plan, NULL, &traffic, &run, err));
     const int machine =

@@ -14,13 +14,16 @@ enum { KEPT_MIB = 512 };
 typedef struct stepper {
     rg_worker *worker;
     rg_step_context *step;
+    rg_spec spec; /* kind none: no drafts but those that the simulator times itself */
 } stepper;
 
 struct rg_worker {
     const rg_space *space;
     rg_arena *kept, *scratch;
     rg_step_shared shared;
-    rg_step_context **steps; /* [arrangements x engines], in kept */
+    /* in kept: [arrangements x engines x 2, 1 for asynchronous scheduling][RG_SPEC_COUNT]: of the
+     * model, at RG_SPEC_NONE, and of what writes drafts */
+    rg_step_context **steps;
     /* of the trial that runs: replicas, and those of a prefill pool */
     stepper replica, prefill;
     rg_err step_err;
@@ -51,32 +54,67 @@ void rg_worker_free(rg_worker *w)
     free(w);
 }
 
-/* Step context of an arrangement under an engine, prepared when first asked for. */
+/* Step context of an arrangement under an engine, prepared when first asked for: of the model, or
+ * of what writes its drafts. */
 static rg_status step_of(rg_worker *w, const rg_candidate *c, int arrangement,
-                         rg_step_context **out, rg_err *err)
+                         const rg_engine_rules *rules, rg_spec_kind kind, rg_step_context **out,
+                         rg_err *err)
 {
     const rg_space *s = w->space;
+    const size_t rows = (size_t)s->arrangement_count * (size_t)s->plan->policy_count * 2;
     if (!w->steps) {
-        w->steps = RG_NEW(w->kept, rg_step_context *,
-                          (size_t)s->arrangement_count * (size_t)s->plan->policy_count, err);
+        w->steps = RG_NEW(w->kept, rg_step_context *, rows * RG_SPEC_COUNT, err);
         if (!w->steps)
             return RG_ERR_LIMIT;
     }
-    rg_step_context **slot = &w->steps[arrangement * s->plan->policy_count + c->engine];
+    const size_t row =
+        2 * (size_t)(arrangement * s->plan->policy_count + c->engine) + rules->asynchronous;
+    rg_step_context **slot = &w->steps[row * RG_SPEC_COUNT + (size_t)kind];
     if (!*slot) {
         const rg_arrangement *a = &s->arrangements[arrangement];
         /* as in estimate: weights and cache pass through L2 between two uses, RoPE is an operator
          */
         const rg_kernel_options options = {.cold_l2 = true, .core_attention = true};
         rg_engine engine = s->engines[c->engine];
-        rg_formats formats = a->formats;
-        engine.async_scheduling = c->rules.asynchronous;
-        formats.page_tokens = c->rules.block_tokens;
-        RG_TRY(rg_step_prepare_shared(w->kept, &w->shared, s->machines[a->machine].cluster,
-                                      s->model, &formats, &a->parallel, &engine, &options, slot,
-                                      err));
+        rg_spec_draft x = {s->model, a->formats, a->parallel};
+        if (kind != RG_SPEC_NONE)
+            RG_TRY(rg_spec_draft_of(w->kept, kind, s->model, &a->formats, &a->parallel,
+                                    s->plan->draft_model, 0, &x, err));
+        engine.async_scheduling = rules->asynchronous;
+        x.formats.page_tokens = rules->block_tokens;
+        rg_err why = {0};
+        const rg_status status =
+            rg_step_prepare_shared(w->kept, &w->shared, s->machines[a->machine].cluster, x.model,
+                                   &x.formats, &x.parallel, &engine, &options, slot, &why);
+        if (status != RG_OK)
+            return rg_fail(err, status, why.pos, "%s%.900s",
+                           kind == RG_SPEC_NONE ? "" : "what writes the drafts: ", why.text);
     }
     *out = *slot;
+    return RG_OK;
+}
+
+/* The model of an arrangement with what writes its drafts. */
+static rg_status stepper_of(rg_worker *w, const rg_candidate *c, stepper *out, rg_err *err)
+{
+    const rg_spec_kind kind = c->speculate;
+    *out = (stepper){.worker = w};
+    RG_TRY(step_of(w, c, c->arrangement, &c->rules, RG_SPEC_NONE, &out->step, err));
+    out->spec = (rg_spec){.kind = kind,
+                          .depth = c->rules.speculation.drafts,
+                          .acceptance = c->rules.speculation.acceptance};
+    return kind == RG_SPEC_NONE || kind == RG_SPEC_MEDUSA
+               ? RG_OK
+               : step_of(w, c, c->arrangement, &c->rules, kind, &out->spec.draft, err);
+}
+
+static rg_status pass_time(const stepper *x, const rg_pass *pass, rg_seconds *out, rg_err *err)
+{
+    rg_step_time time;
+    rg_seconds drafting;
+    RG_TRY(rg_step_time_of(x->step, pass, &time, err));
+    RG_TRY(rg_spec_draft_time(x->step, &x->spec, pass, &drafting, err));
+    *out = rg_s_add(time.total, drafting);
     return RG_OK;
 }
 
@@ -93,17 +131,17 @@ static void make_room(rg_worker *w)
 rg_status rg_worker_step(rg_worker *w, const rg_candidate *c, rg_step_context **out, rg_err *err)
 {
     make_room(w);
-    return step_of(w, c, c->arrangement, out, err);
+    return step_of(w, c, c->arrangement, &c->rules, RG_SPEC_NONE, out, err);
 }
 
 /* The simulator asks for a number; what went wrong is kept and reported when the run is over. */
 static rg_seconds step_time(void *context, const rg_pass *pass)
 {
     const stepper *x = context;
-    rg_step_time time;
+    rg_seconds time;
     rg_err err = {0};
-    if (rg_step_time_of(x->step, pass, &time, &err) == RG_OK)
-        return time.total;
+    if (pass_time(x, pass, &time, &err) == RG_OK)
+        return time;
     if (x->worker->step_err.status == RG_OK)
         x->worker->step_err = err;
     return RG_S(1);
@@ -133,8 +171,7 @@ static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, r
                          *b = &s->arrangements[c->prefill.arrangement];
     const rg_usage u = rg_candidate_usage(s, c, replicas);
     make_room(w);
-    w->replica.worker = w->prefill.worker = w;
-    RG_TRY(step_of(w, c, c->arrangement, &w->replica.step, err));
+    RG_TRY(stepper_of(w, c, &w->replica, err));
     *d = (rg_deployment){.rules = c->rules,
                          .constants = {.kernel_scale = 1},
                          .step = {step_time, &w->replica, true},
@@ -147,7 +184,9 @@ static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, r
                          .transfer_overlap = true};
     if (u.prefill == 0)
         return RG_OK;
-    RG_TRY(step_of(w, c, c->prefill.arrangement, &w->prefill.step, err));
+    w->prefill = (stepper){.worker = w};
+    RG_TRY(step_of(w, c, c->prefill.arrangement, &c->prefill.rules, RG_SPEC_NONE, &w->prefill.step,
+                   err));
     d->prefill_rules = c->prefill.rules;
     d->prefill_step = (rg_step_model){step_time, &w->prefill, true};
     return link_pools(w, c, d, err);
@@ -299,15 +338,16 @@ rg_status rg_trial_run(rg_worker *w, const rg_candidate *c, const rg_plan_reques
 rg_status rg_trial_alone(rg_worker *w, const rg_candidate *c, double context_tokens, int64_t batch,
                          double *step_s, rg_err *err)
 {
-    rg_step_context *step;
-    rg_step_time time;
-    RG_TRY(rg_worker_step(w, c, &step, err));
+    stepper x;
+    rg_seconds time;
+    make_room(w);
+    RG_TRY(stepper_of(w, c, &x, err));
     const rg_pass pass = {.decodes = batch,
                           .tokens_per_decode = 1 + c->rules.speculation.drafts,
                           .decode_kv_tokens = context_tokens * (double)batch,
                           .decode_kv_max = context_tokens};
-    RG_TRY(rg_step_time_of(step, &pass, &time, err));
-    *step_s = time.total.v;
+    RG_TRY(pass_time(&x, &pass, &time, err));
+    *step_s = time.v;
     return RG_OK;
 }
 

@@ -78,7 +78,7 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
         c.device_bytes = rg_accel_memory_bytes(q->accel);
         c.driver_bytes = driver_fixed_bytes + driver_ratio * c.device_bytes;
     }
-    c.weight_bytes = rg_shard_weight_bytes(q->model, q->formats, q->shard).v;
+    c.weight_bytes = rg_shard_weight_bytes(q->model, q->formats, q->shard).v + q->draft_bytes;
     const int64_t rows =
         q->max_sequences < q->max_batched_tokens ? q->max_sequences : q->max_batched_tokens;
     const double hidden = 2 * (double)q->max_batched_tokens * (double)q->model->hidden *
@@ -97,6 +97,7 @@ rg_capacity rg_capacity_of(const rg_capacity_query *q)
                                          split * (double)q->block_tokens)
                         .v /
                     split;
+    c.block_bytes += q->draft_token_bytes * (double)q->block_tokens;
     share_out(q, &c);
     reserve_state(q, &c);
     c.blocks = c.kv_bytes > 0 && c.block_bytes > 0 ? (int64_t)floor(c.kv_bytes / c.block_bytes) : 0;

@@ -19,7 +19,8 @@ typedef struct rg_capacity_query {
     const rg_shard *shard; /* of the fullest rank */
     double utilisation;    /* share of device memory that the engine may take */
     rg_memory_share share_of;
-    double bytes_per_logit; /* at the peak of sampling; 0: 30, vLLM's (see below) */
+    double draft_bytes, draft_token_bytes; /* weights and KV of a token that speculation adds */
+    double bytes_per_logit;                /* at the peak of sampling; 0: 30, vLLM's (see below) */
     int64_t max_batched_tokens, max_sequences, block_tokens;
     double device_bytes; /* what the runtime reports as total; 0: from the hardware file */
     int64_t ranks;       /* that talk to one another */

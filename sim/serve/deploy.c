@@ -54,6 +54,8 @@ rg_status rg_replica_memory(const rg_replica_query *q, rg_engine_rules *rules, r
                                      .utilisation = q->utilisation,
                                      .share_of = q->share_of,
                                      .bytes_per_logit = q->bytes_per_logit,
+                                     .draft_bytes = q->draft_bytes,
+                                     .draft_token_bytes = q->draft_token_bytes,
                                      .max_batched_tokens = rules->max_batched_tokens,
                                      .max_sequences = rules->max_sequences,
                                      .block_tokens = rules->block_tokens,

@@ -26,8 +26,9 @@ typedef struct rg_replica_query {
     const rg_parallel *parallel;
     double utilisation; /* of device memory */
     rg_memory_share share_of;
-    double bytes_per_logit; /* of sampling, as rg_capacity_query */
-    double device_bytes;    /* as the runtime reports it; 0: by the hardware file */
+    double bytes_per_logit;                /* of sampling, as rg_capacity_query */
+    double draft_bytes, draft_token_bytes; /* of speculation on a device; see rg_spec_memory */
+    double device_bytes;                   /* as the runtime reports it; 0: by the hardware file */
 } rg_replica_query;
 
 /** KV blocks of a replica, and rules->kv_bytes_per_token. With data-parallel attention each rank

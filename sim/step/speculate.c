@@ -99,23 +99,34 @@ static rg_status medusa_heads(const rg_step_context *x, int64_t heads, int64_t r
     return RG_OK;
 }
 
-static rg_status draft_time(rg_step_context *target, const rg_spec *spec, const rg_pass *decode,
-                            double *out, rg_err *err)
+rg_status rg_spec_draft_time(rg_step_context *target, const rg_spec *spec, const rg_pass *pass,
+                             rg_seconds *out, rg_err *err)
 {
-    *out = 0;
-    if (spec->kind == RG_SPEC_MEDUSA)
-        return medusa_heads(target, spec->depth, decode->decodes, out, err);
+    double sum = 0;
+    *out = RG_S(0);
+    if (spec->kind == RG_SPEC_NONE || (pass->decodes == 0 && pass->chunk_count == 0))
+        return RG_OK;
+    if (spec->kind == RG_SPEC_MEDUSA) {
+        if (pass->decodes > 0)
+            RG_TRY(medusa_heads(target, spec->depth, pass->decodes, &sum, err));
+        *out = RG_S(sum);
+        return RG_OK;
+    }
     if (spec->draft == NULL)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
                        "speculation by %s needs a draft to be prepared", names[spec->kind]);
-    for (int64_t i = 0; i < spec->depth; i++) {
-        rg_pass pass = *decode;
+    for (int64_t i = 0; i < (pass->decodes > 0 ? spec->depth : 1); i++) {
+        rg_pass part = *pass;
         /* the first pass of a depth starts from one token, later ones from all candidates before */
-        pass.tokens_per_decode = i == 0 ? 1 : width_at(spec, i - 1);
+        part.tokens_per_decode = i == 0 ? 1 : width_at(spec, i - 1);
+        if (i > 0)
+            part.chunk_count = 0;
+        part.logit_rows = 0;
         double t;
-        RG_TRY(draft_pass(spec->draft, &pass, &t, err));
-        *out += t;
+        RG_TRY(draft_pass(spec->draft, &part, &t, err));
+        sum += t;
     }
+    *out = RG_S(sum);
     return RG_OK;
 }
 
@@ -132,15 +143,13 @@ rg_status rg_spec_time_of(rg_step_context *target, const rg_spec *spec, const rg
     RG_TRY(rg_step_time_of(target, &pass, &t, err));
     out->plain = t.total;
     RG_TRY(rg_spec_expected_tokens(spec, &out->tokens_per_pass, err));
-    double draft = 0;
     if (spec->kind != RG_SPEC_NONE) {
-        RG_TRY(draft_time(target, spec, &pass, &draft, err));
+        RG_TRY(rg_spec_draft_time(target, spec, &pass, &out->draft, err));
         pass.tokens_per_decode = 1 + rg_spec_nodes(spec);
         RG_TRY(rg_step_time_of(target, &pass, &t, err));
     }
-    out->draft = RG_S(draft);
     out->verify = t.total;
-    out->per_token = RG_S((draft + t.total.v) / out->tokens_per_pass);
+    out->per_token = RG_S((out->draft.v + t.total.v) / out->tokens_per_pass);
     out->speedup = out->plain.v / out->per_token.v;
     return RG_OK;
 }
@@ -176,21 +185,85 @@ rg_status rg_spec_break_even(rg_step_context *target, const rg_spec *spec, doubl
     return RG_OK;
 }
 
-rg_status rg_spec_first_layers(rg_arena *arena, const rg_model *model, int64_t layers,
-                               rg_model **out, rg_err *err)
+rg_status rg_spec_layers(rg_arena *arena, const rg_model *model, int64_t first, int64_t count,
+                         rg_model **out, rg_err *err)
 {
-    if (layers < 1 || layers > model->layer_count)
+    if (first < 0 || count < 1 || first + count > model->layer_count)
         return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE, "a draft of %lld layers; '%s' has %lld",
-                       (long long)layers, model->name, (long long)model->layer_count);
+                       (long long)count, model->name, (long long)model->layer_count);
     rg_model *part = RG_NEW(arena, rg_model, 1, err);
     if (part == NULL)
         return RG_ERR_LIMIT;
     *part = *model;
-    part->name = rg_arena_printf(arena, err, "%s, %lld layers", model->name, (long long)layers);
+    part->name = rg_arena_printf(arena, err, "%s, %lld layers", model->name, (long long)count);
     if (part->name == NULL)
         return RG_ERR_LIMIT;
-    part->layer_count = layers;
+    part->layers = model->layers + first;
+    part->layer_count = count;
     RG_TRY(rg_model_count(part, err));
     *out = part;
     return RG_OK;
+}
+
+rg_status rg_spec_draft_of(rg_arena *arena, rg_spec_kind kind, const rg_model *target,
+                           const rg_formats *formats, const rg_parallel *parallel,
+                           const char *draft_name, int64_t exit_layers, rg_spec_draft *out,
+                           rg_err *err)
+{
+    rg_model *model;
+    *out = (rg_spec_draft){.formats = *formats, .parallel = *parallel};
+    out->parallel.pp = 1;
+    switch (kind) {
+    case RG_SPEC_NONE:
+    case RG_SPEC_MEDUSA:
+    case RG_SPEC_COUNT:
+        return RG_OK;
+    case RG_SPEC_DRAFT_MODEL:
+        if (draft_name == NULL)
+            return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
+                           "--speculate draft_model needs --draft-model NAME");
+        RG_TRY(rg_model_load(arena, draft_name, &model, err));
+        RG_TRY(rg_formats_choose(model, NULL, NULL, NULL, &out->formats, err));
+        out->formats.fused_attention = formats->fused_attention;
+        out->parallel = (rg_parallel){.tp = parallel->tp};
+        break;
+    case RG_SPEC_SELF:
+        if (exit_layers < 1)
+            exit_layers = target->layer_count / 4 > 0 ? target->layer_count / 4 : 1;
+        RG_TRY(rg_spec_layers(arena, target, 0, exit_layers, &model, err));
+        break;
+    case RG_SPEC_EAGLE:
+        RG_TRY(rg_spec_layers(arena, target, 0, 1, &model, err));
+        break;
+    case RG_SPEC_MTP:
+        RG_TRY(rg_spec_layers(arena, target, target->layer_count - 1, 1, &model, err));
+        break;
+    }
+    out->model = model;
+    return RG_OK;
+}
+
+void rg_spec_memory(rg_spec_kind kind, int64_t depth, const rg_model *target,
+                    const rg_formats *formats, const rg_parallel *parallel,
+                    const rg_spec_draft *draft, double *weight_bytes, double *token_bytes)
+{
+    const rg_parallel *p = draft->model ? &draft->parallel : parallel;
+    const bool own = kind == RG_SPEC_DRAFT_MODEL;
+    const rg_shard shard = {.tp = p->tp,
+                            .attention_tp = p->attention_dp ? 1 : p->tp,
+                            .ep = p->ep,
+                            .cp = p->cp,
+                            .embedding = own,
+                            .head = own};
+    *weight_bytes = *token_bytes = 0;
+    if (kind == RG_SPEC_MEDUSA) { /* a square product and a head for each position */
+        const double h = (double)target->hidden, v = (double)target->vocab / (double)p->tp;
+        *weight_bytes = (double)depth * rg_format_bytes(&formats->head, h * h + h * v).v;
+    }
+    if (draft->model == NULL || kind == RG_SPEC_SELF)
+        return;
+    *weight_bytes = rg_shard_weight_bytes(draft->model, &draft->formats, &shard).v;
+    *token_bytes =
+        rg_shard_kv_bytes_in(draft->model, &draft->formats, &shard, RG_KV_UNIFORM_PAGE, 1024).v /
+        1024;
 }

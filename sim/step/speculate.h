@@ -64,9 +64,36 @@ rg_status rg_spec_time_of(rg_step_context *target, const rg_spec *spec, const rg
 rg_status rg_spec_break_even(rg_step_context *target, const rg_spec *spec, double context_tokens,
                              int64_t most, int64_t *out, rg_err *err);
 
-/** A model of the first `layers` layers, with embedding and head: early exit, or one layer for
- * EAGLE and MTP. Shares everything else with model. */
-rg_status rg_spec_first_layers(rg_arena *arena, const rg_model *model, int64_t layers,
-                               rg_model **out, rg_err *err);
+/** Time that drafting adds to a pass, whose prompts go through the draft too: depth passes of the
+ * draft, or the heads of Medusa. 0 for a pass without decodes and prompts. */
+rg_status rg_spec_draft_time(rg_step_context *target, const rg_spec *spec, const rg_pass *pass,
+                             rg_seconds *out, rg_err *err);
+
+/** A model of layers first .. first + count - 1, with embedding and head. Shares everything else
+ * with model. */
+rg_status rg_spec_layers(rg_arena *arena, const rg_model *model, int64_t first, int64_t count,
+                         rg_model **out, rg_err *err);
+
+/** What writes the drafts of a target: a model, its formats and how it is spread. */
+typedef struct rg_spec_draft {
+    const rg_model *model; /* NULL: none, or Medusa's heads */
+    rg_formats formats;
+    rg_parallel parallel;
+} rg_spec_draft;
+
+/** draft_model: the model of that name, its weights as its checkpoint has them, over the tp ranks
+ * of the target. self: its first exit_layers layers (0: a quarter). eagle: one layer like its
+ * first. mtp: one like its last. Drafts of the target's own layers run on one stage of a pipeline.
+ * Errors: RG_ERR_USAGE for a draft_model without a name, those of loading. */
+rg_status rg_spec_draft_of(rg_arena *arena, rg_spec_kind kind, const rg_model *target,
+                           const rg_formats *formats, const rg_parallel *parallel,
+                           const char *draft_name, int64_t exit_layers, rg_spec_draft *out,
+                           rg_err *err);
+
+/** Memory of the draft on a rank: weights beside those of the target, which share embedding and
+ * head with EAGLE and MTP and all with self; KV bytes of a token. */
+void rg_spec_memory(rg_spec_kind kind, int64_t depth, const rg_model *target,
+                    const rg_formats *formats, const rg_parallel *parallel,
+                    const rg_spec_draft *draft, double *weight_bytes, double *token_bytes);
 
 #endif

@@ -98,3 +98,18 @@ ridge: option --prefill-tp '2' is not read without split pools; add --pools disa
 $ ridge plan llama-3.1-8b --hw h100-sxm --rate 50/s --power-cap 1W -q >/dev/null
 ridge: nothing keeps the limits; the least that holds the model is 1 device and [...] kW at TDP
 [1]
+
+# Speculation by kind: what writes the drafts is named, engines without it say so.
+$ ridge plan llama-3.1-8b --hw h100-sxm --tp 1 --pp 1 --rate 1/s --limit 50 --speculate draft_model
+ridge: option --speculate 'draft_model' is not possible without --draft-model NAME
+[2]
+$ ridge plan llama-3.1-8b --hw h100-sxm --tp 1 --pp 1 --rate 1/s --limit 50 --speculate eagle --draft-cost 0.2
+ridge: option --draft-cost '0.2' is not read with --speculate, which knows what drafts take
+[2]
+$ ridge plan llama-3.1-8b --hw h100-sxm --tp 1 --pp 1 --rate 1/s --limit 50 --speculate medusa --acceptance medusa=0.6 --brief -q | grep -e '^1 x' -e 'trtllm-serve' -e 'by medusa'
+1 x h100-sxm: 1 replica of tp1 medusa3, weights bf16, KV bf16 [...]
+  trtllm-serve [...]   # without its drafts: no option of this engine makes them so
+  - 3 drafts by medusa: each right with chance 0.6 when those before it are
+$ ridge plan llama-3.1-8b --hw h100-sxm --tp 8 --pp 1 --rate 1/s --limit 50 --speculate draft_model --draft-model gpt2 --brief -q >/dev/null
+ridge: nothing keeps the limits; no candidate can run: what writes the drafts: tp '8' does not divide the 12 query heads [...]
+[1]

@@ -25,6 +25,9 @@ static const char *const grids[][14] = {
      "ttft=p95:500ms", "tpot=p95:45ms", "limit=600", "tp=1,2", "pp=1", NULL},
     {"model=llama-3.1-8b", "hw=h100-sxm,l40s", "rate=20/s", "isl=500", "osl=150", "tpot=p95:20ms",
      "limit=300", "tp=1,2", "pp=1", "drafts=0,3", "acceptance=0.8", NULL},
+    {"model=llama-3.1-8b", "hw=h100-sxm,l40s", "rate=20/s", "isl=500", "osl=150", "tpot=p95:12ms",
+     "limit=300", "tp=1,2", "pp=1", "speculate=none,eagle,medusa,draft_model,self", "drafts=2",
+     "acceptance=0.8,medusa=0.6", "draft-model=llama-3.2-1b", NULL},
 };
 enum { GRIDS = sizeof grids / sizeof grids[0] };
 
@@ -272,6 +275,51 @@ static void a_pool_of_its_own_arrangement_never_costs_more(void **state)
     rg_plan_release(&run);
 }
 
+/* What writes drafts takes memory and time, and is worth it when they are right. */
+static void speculation_is_counted_and_judged_by_its_acceptance(void **state)
+{
+    static const char *const base[] = {"model=llama-3.1-8b",
+                                       "hw=h100-sxm",
+                                       "tp=2",
+                                       "pp=1",
+                                       "rate=1/s",
+                                       "isl=500",
+                                       "osl=100",
+                                       "limit=60",
+                                       "tpot=p95:50ms",
+                                       "draft-model=llama-3.2-1b",
+                                       "speculate=none,eagle,medusa,draft_model,self,mtp",
+                                       NULL},
+                             *const never[] = {"acceptance=0", NULL},
+                             *const mostly[] = {"acceptance=0.9", NULL};
+    const rg_trial_how how = {.speed_up = 1};
+    double tpot[2][6];
+    for (int a = 0; a < 2; a++) {
+        const rg_plan plan = plan_with(*state, base, a == 0 ? never : mostly);
+        rg_plan_run run;
+        assert_ok(rg_plan_prepare(*state, &plan, NULL, NULL, &run, &err));
+        assert_int_equal(run.space.candidate_count, 6);
+        const rg_candidate *c = run.space.candidates;
+        for (int i = 5; i >= 0;
+             i--) { /* the plain one last: it must not inherit another's engine */
+            rg_trial t;
+            assert_ok(rg_trial_run(run.workers[0], &c[i], &run.requests, 1, &how, &t, &err));
+            tpot[a][i] = t.tpot_mean;
+            assert_int_equal(c[i].rules.asynchronous, i == 0);
+            assert_true(c[i].speculate == RG_SPEC_SELF || i == 0
+                            ? c[i].rules.blocks == c[0].rules.blocks
+                            : c[i].rules.blocks < c[0].rules.blocks);
+        }
+        rg_plan_release(&run);
+    }
+    assert_close(tpot[0][0], tpot[1][0], 1e-12);
+    for (int i = 1; i < 6; i++) {
+        assert_true(tpot[0][i] > tpot[0][0]); /* never right: a step as long and the drafts' time */
+        assert_true(tpot[1][i] < tpot[0][i] / 2);
+    }
+    assert_true(tpot[1][1] < tpot[1][0]); /* one layer, nearly always right: faster */
+}
+
 static void what_cannot_be_names_the_nearest(void **state)
 {
     static const char *const hard[] = {"tpot=p95:1ms", NULL};
@@ -319,6 +367,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(twice_the_rate_never_needs_fewer_devices, setup, teardown),
         cmocka_unit_test_setup_teardown(more_choice_never_costs_more, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pool_of_its_own_arrangement_never_costs_more, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(speculation_is_counted_and_judged_by_its_acceptance, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_names_the_nearest, setup, teardown),
         cmocka_unit_test_setup_teardown(caps_on_devices_and_power_bind, setup, teardown),

@@ -53,7 +53,7 @@ static bench make_pair(void **state, rg_spec *spec)
     bench b = make_bench(state, dense_config, "hgx-h200");
     assert_ok(prepare(&b));
     bench draft = b;
-    assert_ok(rg_spec_first_layers(*state, b.model, 2, &draft.model, &err));
+    assert_ok(rg_spec_layers(*state, b.model, 0, 2, &draft.model, &err));
     assert_ok(prepare(&draft));
     *spec = (rg_spec){.kind = RG_SPEC_SELF, .depth = 4, .acceptance = 0.8, .draft = draft.step};
     return b;
