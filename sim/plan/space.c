@@ -345,10 +345,6 @@ static rg_status list_choices(rg_arena *arena, rg_space *s, const rg_candidate *
         c.speculate = x->kind;
         r->speculation = x->rule;
         rest /= plan->speculation_count;
-        /* other schedulers are simulated without drafts and split pools; a list may hold both */
-        if (plan->policy_count > 1 && r->policy != RG_POLICY_VLLM1 &&
-            (x->rule.drafts > 0 || c.pools.prefill > 0))
-            continue;
         if (plan->max_tokens.count > 0)
             r->max_batched_tokens = plan->max_tokens.items[rest % tokens];
         rest /= tokens;
