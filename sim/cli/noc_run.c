@@ -64,10 +64,12 @@ rg_status rg_noc_command_design(rg_arena *arena, const rg_args *args, rg_report 
     if (rg_arg_flag(args, "speculative"))
         d->router.speculative = true;
     if (d->path == NULL || rg_text_ends_with(d->path, ".any"))
-        rg_report_assume(report,
-                         "the network names no router: %d VCs of %d flits, lookahead routing, one "
-                         "cycle each for VC allocation, switch allocation and traversal",
-                         d->router.vcs, d->router.buffer);
+        rg_report_assume(
+            report,
+            "the network names no router: %d VC%s of %d flit%s, lookahead routing, one "
+            "cycle each for VC allocation, switch allocation and traversal",
+            d->router.vcs, d->router.vcs == 1 ? "" : "s", d->router.buffer,
+            d->router.buffer == 1 ? "" : "s");
     for (int i = 0; i < d->assumed_count; i++)
         rg_report_assume(report, "%s", d->assumed[i]);
     return RG_OK;
@@ -192,6 +194,10 @@ static rg_status read_loads(noc_run *n)
                                 "one beyond");
     return RG_OK;
 }
+
+/* An average age of this many times the empty network's latency says that queues grow without end;
+ * the 500 cycles of the protocol are 19 times the 27 of an 8 x 8 mesh. */
+static const double QUEUES_ARE_ENDLESS = 20.0;
 
 static rg_status read_protocol(noc_run *n)
 {
@@ -410,6 +416,8 @@ rg_status rg_noc_command_run(rg_arena *arena, const rg_args *args, rg_report *re
     RG_TRY(read_protocol(&n));
     RG_TRY(rg_noc_closed_form(arena, n.design->graph, &n.design->router, n.config.classes,
                               n.config.class_count, &n.closed, err));
+    n.protocol.latency_threshold =
+        fmax(n.protocol.latency_threshold, QUEUES_ARE_ENDLESS * n.closed.zero_load_latency);
     rg_report_line(report, "%s: %d nodes, %d routers", n.design->title, n.design->graph->nodes,
                    n.design->graph->routers);
     if (rg_arg_flag(args, "closed")) {

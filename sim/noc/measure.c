@@ -188,6 +188,14 @@ static double offered_load(const rg_noc_config *config)
     return sum / config->graph->nodes;
 }
 
+static double longest_packet(const rg_noc_config *config)
+{
+    double most = 1.0;
+    for (int c = 0; c < config->class_count; c++)
+        most = fmax(most, rg_noc_class_flits(&config->classes[c]));
+    return most;
+}
+
 /* Flits in the network and those that sources are behind with: drawn traffic is made when its turn
  * comes, so a source that lags by some cycles owes what its rate makes in them. */
 static double backlog_of(const rg_noc_sim *s)
@@ -217,6 +225,18 @@ static double worst_lag(const rg_noc_sim *s)
     return (double)worst;
 }
 
+/* Does more wait now than chance explains? What a steady network holds goes up and down by about
+ * the root of its packets, and a source that drew some packets in a row lags by their flits. */
+static bool falls_behind(const rg_noc_sim *s, const rg_noc_protocol *p, const progress *g)
+{
+    const double cycles = (double)(s->now - g->since), length = longest_packet(s->config);
+    const double offered = offered_load(s->config) * s->nodes * cycles;
+    const double backlog = backlog_of(s);
+    const double chance = 3.0 * length * sqrt(backlog / length + 1.0);
+    return backlog - g->backlog > p->backlog_threshold * offered + chance ||
+           worst_lag(s) > WORST_LAG * p->backlog_threshold * cycles + 10.0 * length;
+}
+
 static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *g, rg_err *err)
 {
     *g = (progress){.latency = NAN, .accepted = NAN};
@@ -241,10 +261,7 @@ static rg_status run_periods(rg_noc_sim *s, const rg_noc_protocol *p, progress *
         if (judge_period(s, p, g))
             break;
     }
-    const double offered = offered_load(s->config) * s->nodes * (double)(s->now - g->since);
-    if (g->running && backlog_of(s) - g->backlog > p->backlog_threshold * offered)
-        g->late = true;
-    if (g->running && worst_lag(s) > WORST_LAG * p->backlog_threshold * (s->now - g->since))
+    if (g->running && falls_behind(s, p, g))
         g->late = true;
     if (rg_noc_sim_deadlocked(s) > 0)
         g->late = true;
@@ -259,8 +276,9 @@ static double jain(const uint32_t *got, const rg_noc_config *config, uint32_t no
         const double *factor = config->classes[0].node_factor;
         if (factor != NULL && factor[n] == 0.0)
             continue;
-        sum += got[n];
-        squares += (double)got[n] * got[n];
+        const double share = factor != NULL ? got[n] / factor[n] : got[n]; /* of what it asks for */
+        sum += share;
+        squares += share * share;
         count++;
     }
     return squares > 0.0 ? sum * sum / (count * squares) : NAN;
@@ -414,6 +432,11 @@ rg_status rg_noc_run(rg_arena *arena, const rg_noc_config *config, const rg_noc_
     if (out->saturated || !protocol->latency)
         blank_latencies(out);
     rg_arena_free(work);
+    if (status == RG_OK && protocol->latency && !out->saturated && out->packet_latency.count == 0)
+        return rg_fail(err, RG_ERR_MODEL, RG_NOWHERE,
+                       "no packet was born in the %lld measured cycles; more cycles or a higher "
+                       "load would do",
+                       (long long)out->measured_cycles);
     return status;
 }
 

@@ -25,6 +25,24 @@ $ ridge noc torus:4x4 -t tornado -l 0.1 --seeds 2 --cycles 200 -f csv | cut -d, 
 offered_flits,accepted_flits,saturated,packet_latency_cycles
 N,N,false,14
 
+# Long packets and long links are slow, which is not saturated; no packet at all is an error.
+$ ridge noc mesh:4x4 --packet 600 -l 0.1 --seeds 1 --cycles 4000 --links 0 -f csv | cut -d, -f1,3
+offered_flits,saturated
+0.1,false
+$ printf 'kind: noc\nname: far\ntitle: far apart\ntopology: mesh\nextent: [4, 4]\nlink_latency: 200\n' >far.yaml; ridge noc far.yaml -l 0.01 --seeds 1 --links 0 -f csv | cut -d, -f1,3
+offered_flits,saturated
+0.01,false
+$ ridge noc mesh:4x4 --packet 65535 -l 0.3 --cycles 200
+ridge: no packet was born in the 600 measured cycles; more cycles or a higher load would do
+[2]
+
+# Routing functions of other topologies, and one that deadlocks is named.
+$ ridge noc tree:4,2 --routing adaptive -l 0.1
+ridge: routing 'adaptive' does not fit this topology; a mesh takes table, adaptive, valiant, romm, xy_yx or adaptive_xy_yx, a torus torus, adaptive or valiant, a tree tree or tree_adaptive, all else table
+[2]
+$ printf 'router 0 node 0 router 1\nrouter 1 node 1 router 2\nrouter 2 node 2 router 3\nrouter 3 node 3 router 4\nrouter 4 node 4 router 0\n' >ring.any; ridge noc ring.any -t tornado -l 1 --packet 9 --vcs 1 --buffer 2 --cycles 2000 --seeds 1 --links 0 | grep DEADLOCK
+DEADLOCK: flits were found that can never move again. Routing 'table' is not free of deadlock with these virtual channels.
+
 # The same seed gives the same bytes, another seed others.
 $ ridge noc ring:8 -l 0.1 --cycles 200 -f csv >a; ridge noc ring:8 -l 0.1 --cycles 200 -f csv | cmp - a && ridge noc ring:8 -l 0.1 --cycles 200 -f csv --seed 9 | cmp -s - a || echo differs
 differs
