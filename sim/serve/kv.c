@@ -311,7 +311,8 @@ void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks)
 {
     assert(seq->held + blocks <= seq->room);
     if (pool->tree) {
-        rg_kv_tree_take(pool, seq, blocks);
+        rg_kv_tree_reserve(pool, blocks);
+        seq->held += blocks;
         return;
     }
     int32_t *to = seq->blocks + seq->held, *const end = to + blocks;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/kv_tree.h"
 
-void rg_kv_tree_take(rg_kv_pool *p, rg_kv_seq *seq, int32_t blocks)
+void rg_kv_tree_reserve(rg_kv_pool *p, int32_t blocks)
 {
     const int32_t short_by = blocks - (p->free_count - rg_radix_evictable(p->tree));
     if (short_by > 0 && p->unlimited) {
@@ -13,7 +13,6 @@ void rg_kv_tree_take(rg_kv_pool *p, rg_kv_seq *seq, int32_t blocks)
     }
     p->free_count -= blocks;
     p->own += blocks;
-    seq->held += blocks;
 }
 
 void rg_kv_tree_register(rg_kv_pool *p, rg_kv_seq *seq, int64_t tokens)

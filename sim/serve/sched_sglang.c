@@ -13,6 +13,7 @@
  * (retract_decode), scheduler.py (get_new_batch_prefill, update_running_batch).
  */
 // SPDX-License-Identifier: Apache-2.0
+#include "serve/kv_tree.h"
 #include "serve/replica.h"
 
 enum {
@@ -186,22 +187,29 @@ static void receive(rg_replica *r)
     }
 }
 
+/* One prompt at most is cut, that of the request admitted last; but a decode pool admits others
+ * while it computes again what was retracted. */
+static rg_live *cut_one(const rg_replica *r)
+{
+    for (int i = r->running_count - 1; i >= 0; i--) {
+        if (cut(r->running[i]))
+            return r->running[i];
+        if (r->role != RG_ROLE_DECODE)
+            break;
+    }
+    return NULL;
+}
+
 static void prefill(rg_replica *r, rg_batch *batch)
 {
     adder a = {.budget = r->rules->max_batched_tokens};
-    rg_live *chunked = NULL;
-    int64_t decodes = 0;
-    for (int i = 0; i < r->running_count; i++) {
-        rg_live *live = r->running[i];
-        if (cut(live)) {
-            chunked = live;
-            continue;
-        }
-        decodes++;
-        a.promised += (double)clipped(live->o - live->gs) * r->token_ratio;
-    }
+    rg_live *chunked = cut_one(r);
+    const int decodes = r->running_count - (chunked != NULL);
     if ((r->full || r->waiting.count == 0) && !chunked)
         return;
+    for (int i = 0; i < r->running_count; i++)
+        if (r->running[i] != chunked)
+            a.promised += (double)clipped(r->running[i]->o - r->running[i]->gs) * r->token_ratio;
     if (r->rules->mixed_chunk)
         a.budget -= decodes;
     if (chunked && a.budget > 0) {
@@ -260,7 +268,10 @@ static int64_t next_blocks(const rg_replica *r, const rg_live *live)
 /* Make room for one more token of everybody; true when someone had to go. */
 static bool retract(rg_replica *r)
 {
+    const int64_t each = rg_replica_blocks(r, r->rules->speculation.drafts + 1) + 1;
     int64_t need = 0;
+    if (rg_kv_fits(&r->pool, each * r->running_count))
+        return false;
     for (int i = 0; i < r->running_count; i++)
         need += next_blocks(r, r->running[i]);
     bool any = false;
@@ -283,11 +294,36 @@ static bool retract(rg_replica *r)
     return true;
 }
 
+/* Pages for all that need one, where they fit, so that they decode as a run. */
+static void extend(rg_replica *r)
+{
+    if (!r->pool.tree || !r->plain || !rg_kv_fits(&r->pool, r->running_count))
+        return;
+    int32_t taken = 0;
+    for (int i = 0; i < r->running_count; i++) {
+        rg_live *live = r->running[i];
+        const int32_t last = live->n + live->o - 1;
+        if (live->c < live->room || cut(live))
+            continue;
+        live->kv.held++;
+        live->room += r->pool.block_tokens;
+        live->plain_until = live->room < last ? live->room : last;
+        taken++;
+    }
+    rg_kv_tree_reserve(&r->pool, taken);
+}
+
 static void decode(rg_replica *r, rg_batch *batch)
 {
     const int64_t before = batch->count;
     const bool retracted = before == 0 && retract(r);
+    if (before == 0)
+        extend(r);
     for (int i = 0; i < r->running_count; i++) {
+        if (before == 0)
+            rg_replica_decode_run(r, batch, &i, r->running_count);
+        if (i >= r->running_count)
+            break;
         rg_live *live = r->running[i];
         if (cut(live) || (before > 0 && live->batch_number == r->steps))
             continue;
