@@ -19,6 +19,19 @@ rg_status rg_plan_draw(const rg_plan_answer *x, const char *path, rg_err *err)
                                                     : "devices");
     rg_plot_number(plot, "winner_cost", rg_plan_goal_of_winner(run));
     rg_plot_number(plot, "winner_latency", run->outcomes[run->winner].at.e2e_p95);
+    double cost[2] = {INFINITY, 0}, latency[2] = {INFINITY, 0};
+    for (int i = 0; i < x->point_count; i++) {
+        const rg_plan_point *p = &x->points[i];
+        cost[0] = fmin(cost[0], p->goal);
+        cost[1] = fmax(cost[1], p->goal);
+        latency[0] = fmin(latency[0], p->trial.e2e_p95);
+        latency[1] = fmax(latency[1], p->trial.e2e_p95);
+    }
+    rg_plot_number(plot, "least_cost", cost[0]);
+    rg_plot_number(plot, "most_cost", cost[1]);
+    rg_plot_number(plot, "least_latency", latency[0]);
+    rg_plot_number(plot, "most_latency", latency[1]);
+    rg_plot_number(plot, "whole", run->space.goal == RG_PLAN_DEVICES);
     int series = 0;
     for (int m = 0; m < run->space.machine_count; m++) {
         char name[24];

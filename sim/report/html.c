@@ -12,7 +12,8 @@ static const char style[] =
     ".75rem;text-align:left;border-bottom:1px "
     "solid #e4e4e4}th{color:#555;font-weight:600}.n{text-align:right}.wide{overflow-x:auto}"
     "figure{margin:1rem 0}figure svg{max-width:100%;height:auto}figcaption,footer,li{color:#555}"
-    "div+table{margin-top:1.5rem}footer{margin-top:3rem;font-size:.85rem}pre{margin:.3rem "
+    "div+table{margin-top:1.5rem}footer{margin-top:3rem;font-size:.85rem}pre{white-space:pre-wrap;"
+    "overflow-wrap:anywhere;margin:.3rem "
     "0;font:inherit}";
 
 static void escape(FILE *out, const char *text)
