@@ -48,7 +48,7 @@ rg_status rg_coll_add_point(rg_coll_job *j, rg_coll_op op, int64_t ranks, double
         same.algorithm = p->result.algorithm;
         const rg_status status = rg_coll_simulate(own, j->links, &same, &r, NULL, &why);
         rg_arena_free(own);
-        if (status == RG_ERR_MODEL) { /* trees and switches that reduce have no schedule of flows */
+        if (status == RG_ERR_MODEL) {
             if (!j->told)
                 rg_report_assume(j->report, "not simulated: %s", why.text);
             j->told = true;

@@ -26,7 +26,9 @@ static const char *unfit(const rg_coll_context *x, const rg_coll_query *q, const
     const rg_fabric *up = &x->cluster->scale_up;
     switch (algorithm) {
     case RG_ALG_RING:
-        return NULL;
+        return q->op == RG_COLL_ALL_TO_ALL || q->op == RG_COLL_SEND_RECV
+                   ? "all-to-all and send-recv are direct"
+                   : NULL;
     case RG_ALG_TREE:
         return all || q->op == RG_COLL_BROADCAST || q->op == RG_COLL_REDUCE
                    ? NULL
@@ -93,7 +95,9 @@ static rg_status choose(const rg_coll_context *x, const rg_coll_query *q, const 
     if (x->ideal && unfit(x, q, g, RG_ALG_HALVING_DOUBLING) == NULL &&
         x->cluster->scale_up.kind == RG_FABRIC_SWITCHED)
         candidates[count++] = RG_ALG_HALVING_DOUBLING;
-    if (g->domains > 1 && unfit(x, q, g, RG_ALG_TREE) == NULL)
+    /* NCCL takes broadcast and reduce by rings alone (src/graph/tuning.cc) */
+    const bool tree = x->ideal || q->op == RG_COLL_ALL_REDUCE;
+    if (g->domains > 1 && tree && unfit(x, q, g, RG_ALG_TREE) == NULL)
         candidates[count++] = RG_ALG_TREE;
     if (in_switch && (!settled || pick_switch))
         candidates[count++] = RG_ALG_IN_SWITCH;

@@ -1,10 +1,12 @@
 /* net/coll.h: time of collectives among ranks of a cluster.
  *
  * Reads hw/cluster.h, net/flow.h. Two views of the same algorithms:
+ *
  *   ideal       link rates and link latencies alone, in closed form; the flow simulation of the
- * same schedule (rg_coll_simulate) agrees with it; calibrated  what a library reaches: a software
- * floor, a cost per step by protocol, shares of the link rate, in-switch reduction; constants from
- * fit: collective of the hardware file, else of its architecture (net/coll_constants.c).
+ *               same schedule (rg_coll_simulate) agrees with it where nobody is in the way
+ *   calibrated  what a library reaches: a software floor, a cost per step by protocol, shares of
+ *               the link rate, in-switch reduction; constants from fit: collective of the hardware
+ *               file, else of its architecture (net/coll_constants.c)
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_NET_COLL_H
@@ -166,9 +168,8 @@ const char *rg_coll_note(const rg_coll_context *context);
 rg_status rg_coll_time(const rg_coll_context *context, const rg_coll_query *query,
                        rg_coll_result *out, rg_err *err);
 
-/** The same by flow simulation of the algorithm's schedule over ideal links: ring,
- * halving-doubling, one-shot, two-shot, direct, hierarchical, torus. The limit is the fullest link.
- */
+/** The same by flow simulation of the algorithm's schedule over ideal links, for every algorithm.
+ * The limit is the fullest link. */
 rg_status rg_coll_simulate(rg_arena *arena, const rg_coll_context *context,
                            const rg_coll_query *query, rg_coll_result *out, rg_flow_result *flows,
                            rg_err *err);

@@ -87,8 +87,9 @@ static void ring_rate(const rg_coll_context *x, rg_coll_group *g, double device_
     if (up->kind == RG_FABRIC_MESH && x->domain > 1)
         /* every ring of the group uses a cable of its own: (g - 1) of the (domain - 1) cables */
         g->ring_rate *= (alone ? 1.0 : (double)(g->local - 1)) / (double)(x->domain - 1);
-    if (up->kind == RG_FABRIC_TORUS) /* one dimension's two cables; one of them for one stream */
-        g->ring_rate /= up->dimensions * (alone ? 2 : 1);
+    if (up->kind ==
+        RG_FABRIC_TORUS) /* one dimension's two cables; one for one stream, or two ranks */
+        g->ring_rate /= up->dimensions * (alone || g->local == 2 ? 2 : 1);
     if (up->kind == RG_FABRIC_PCIE_TREE)
         pcie_ring_rate(x, g, device_ratio);
 }

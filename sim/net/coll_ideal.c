@@ -7,24 +7,10 @@
 /** Sequential steps of a ring, and bytes that each rank sends for S bytes. */
 void rg_coll_ring_work(rg_coll_op op, double n, double S, double *steps, double *bytes)
 {
-    const bool both = op == RG_COLL_ALL_REDUCE;
-    switch (op) {
-    case RG_COLL_ALL_REDUCE:
-    case RG_COLL_REDUCE_SCATTER:
-    case RG_COLL_ALL_GATHER:
-    case RG_COLL_ALL_TO_ALL:
-        *steps = (both ? 2 : 1) * (n - 1);
-        *bytes = *steps / n * S;
-        return;
-    case RG_COLL_SEND_RECV:
-        *steps = 1;
-        *bytes = S;
-        return;
-    default: /* broadcast, reduce: chunks follow each other, the last rank is n - 1 hops away */
-        *steps = n - 1;
-        *bytes = S;
-        return;
-    }
+    const double rounds = op == RG_COLL_ALL_REDUCE ? 2 : 1;
+    *steps = rounds * (n - 1);
+    /* broadcast, reduce: chunks follow each other, the last rank is n - 1 hops away */
+    *bytes = op == RG_COLL_BROADCAST || op == RG_COLL_REDUCE ? S : *steps / n * S;
 }
 
 static double hops_latency(const rg_coll_context *x, const rg_coll_group *g, double steps)
@@ -33,6 +19,18 @@ static double hops_latency(const rg_coll_context *x, const rg_coll_group *g, dou
     const double rounds = per_round > 0 ? steps / per_round : 0;
     const double between = rounds * (double)(g->domains - 1);
     return (steps - between) * x->up_latency + between * x->net_latency;
+}
+
+double rg_coll_tree_levels(int64_t m, bool both_ways)
+{
+    if (m < 2)
+        return 0;
+    return both_ways ? ceil(log2((double)m)) : 1 + ceil(log2((double)(m - 1)));
+}
+
+double rg_coll_tree_load(int64_t m, bool both_ways)
+{
+    return !both_ways ? 1 : (double)(m < 4 ? m : 4) / 2;
 }
 
 bool rg_coll_power_of_two(int64_t n)
@@ -56,17 +54,20 @@ rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,
         transfer = sent / g->path_rate;
         break;
     case RG_ALG_TREE: {
-        /* Two trees of half the data each, so that every domain is inside one and a leaf of the
-         * other: 2 (m - 1) edges carry S/2 up (and down) among m domains. Within a domain the data
-         * passes along a chain, up and down. */
-        const double depth = ceil(log2((double)g->domains)), m = (double)g->domains;
-        const double chain = (double)(g->local - 1), ways = reduce_all ? 2 : 1;
-        steps = ways * (depth + chain);
-        latency = ways * (depth * x->net_latency + chain * x->up_latency);
-        const double within = g->local > 1 ? ways * S / g->ring_rate : 0;
-        const double beyond =
-            g->domains > 1 ? ways * (m - 1) / m * S / ((double)g->local * g->net_rate) : 0;
-        sent = g->local > 1 ? ways * S : ways * (m - 1) / m * S;
+        /* Two trees over the domains, of half the data each, so that every domain is inside one and
+         * a leaf of the other (Sanders, Speck, Traff 2009). Each rail has trees of its own, with
+         * its part of the data, and passes it along a chain through the domain, which begins at
+         * another rank for each rail. One way, the source's own domain passes the whole along. */
+        const double chain = (double)(g->local - 1), l = (double)g->local;
+        const double levels = rg_coll_tree_levels(g->domains, reduce_all);
+        const bool several = g->domains > 1;
+        const double chains = reduce_all || several ? 2 : 1;
+        const double inside = g->local == 1 ? 0 : reduce_all ? 2 * chain / l * S : S;
+        const double outside = several ? rg_coll_tree_load(g->domains, reduce_all) * S / l : 0;
+        steps = (reduce_all ? 2 : 1) * levels + chains * chain;
+        latency = (reduce_all ? 2 : 1) * levels * x->net_latency + chains * chain * x->up_latency;
+        const double within = inside / g->ring_rate, beyond = several ? outside / g->net_rate : 0;
+        sent = q->op == RG_COLL_REDUCE ? S : inside + outside;
         transfer = fmax(within, beyond);
         limit = beyond > within ? RG_LIMIT_NETWORK : g->ring_limit;
         break;
@@ -115,14 +116,26 @@ rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,
         sent = alone ? S : rounds * (n - 1) * share * S;
         break;
     }
-    case RG_ALG_IN_SWITCH:
-        /* a rank's data is read once through the switch, its own part written once to all */
-        steps = 2;
-        latency = 2 * x->up_latency;
-        sent = S * (1 + 1 / n);
-        transfer = sent / x->up_rate;
-        limit = RG_LIMIT_SWITCH;
+    case RG_ALG_IN_SWITCH: {
+        /* Within a domain a rank's data is read once through the switch and its own part of the sum
+         * written once to all; between domains each rank's part is added up in the network (SHARP)
+         * or by trees of its rail. */
+        const double l = (double)g->local, part = S / l;
+        const bool several = g->domains > 1, sharp = x->cluster->scale_out.in_network_reduction;
+        const double levels = !several ? 0 : sharp ? 1 : rg_coll_tree_levels(g->domains, true);
+        const double inside = g->local > 1 ? S + part : 0;
+        const double outside = !several ? 0
+                               : sharp  ? part
+                                        : rg_coll_tree_load(g->domains, true) * part;
+        steps = (g->local > 1 ? 2 : 0) + 2 * levels;
+        latency = (g->local > 1 ? 2 * x->up_latency : 0) + 2 * levels * x->net_latency;
+        sent = inside + outside;
+        const double within = inside > 0 ? inside / x->up_rate : 0;
+        const double beyond = several ? outside / g->net_rate : 0;
+        transfer = fmax(within, beyond);
+        limit = beyond > within ? RG_LIMIT_NETWORK : RG_LIMIT_SWITCH;
         break;
+    }
     case RG_ALG_HIERARCHICAL: {
         const double l = (double)g->local, m = (double)g->domains;
         const double ways = reduce_all ? 2 : 1;

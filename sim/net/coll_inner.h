@@ -43,6 +43,12 @@ double rg_coll_neighbour_cost(const rg_coll_context *x, const rg_coll_group *g, 
  * slowest of port, uplink and socket link. share: part of the buffer for one peer. */
 double rg_coll_direct_cost(const rg_coll_context *x, const rg_coll_group *g, double device_ratio,
                            double share /* ratio */, rg_coll_limit *limit);
+/** Hops from the root of two binary trees over m domains to their deepest leaf; one way: the source
+ * feeds both from outside. */
+double rg_coll_tree_levels(int64_t m, bool both_ways);
+/** Buffers that pass the busiest domain's ports in one direction: an inner node has three edges in
+ * its tree and one in the other, each with half of the data up and down. */
+double rg_coll_tree_load(int64_t m, bool both_ways);
 bool rg_coll_power_of_two(int64_t n);
 /** Closed form over link rates and latencies; the algorithm fits the group. */
 rg_status rg_coll_ideal_time(const rg_coll_context *x, const rg_coll_query *q,

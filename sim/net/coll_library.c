@@ -170,15 +170,15 @@ static timing tree_time(const rg_coll_context *x, const rg_coll_query *q, const 
                         rg_coll_protocol *protocol)
 {
     const rg_coll_constants *c = &x->c;
-    const double ways = q->op == RG_COLL_ALL_REDUCE ? 2 : 1, S = q->bytes.v;
-    const double levels = ceil(log2((double)g->domains)), chain = (double)(g->local - 1);
+    const bool both = q->op == RG_COLL_ALL_REDUCE;
+    const double ways = both ? 2 : 1, S = q->bytes.v, chain = (double)(g->local - 1);
+    const double levels = rg_coll_tree_levels(g->domains, both);
     const double ll_latency =
         1e-6 * (c->base_us + ways * (levels * c->net_tree_us + chain * c->hop_us));
     const double latency = 1e-6 * (c->base_us + c->simple_base_us +
                                    ways * (levels * c->net_simple_us + chain * c->simple_hop_us));
-    const double m = (double)g->domains;
-    const double beyond =
-        g->domains > 1 ? ways * (m - 1) / m * S / ((double)g->local * g->net_rate) : 0;
+    const double load = rg_coll_tree_load(g->domains, both);
+    const double beyond = g->domains > 1 ? load * S / ((double)g->local * g->net_rate) : 0;
     const double within = g->local > 1 ? ways * S / (0.92 * g->ring_rate) : 0;
     const rg_coll_limit limit = beyond > within ? RG_LIMIT_NETWORK : g->ring_limit;
     const double wire = fmax(within, beyond);
@@ -209,10 +209,11 @@ static timing in_switch_time(const rg_coll_context *x, const rg_coll_query *q,
     rg_coll_limit limit = RG_LIMIT_SWITCH;
     if (g->domains > 1) {
         const bool sharp = x->cluster->scale_out.in_network_reduction;
-        const double levels = sharp ? 1 : ceil(log2((double)g->domains));
+        const double levels = sharp ? 1 : rg_coll_tree_levels(g->domains, true);
         latency += 2e-6 * levels * c->net_simple_us;
-        /* SHARP: each rank sends its part once and gets the sum once; a tree passes it on twice */
-        const double network = (sharp ? 1 : 2) * S / l / g->net_rate;
+        /* SHARP: each rank sends its part once and gets the sum once; trees pass it on */
+        const double load = sharp ? 1 : rg_coll_tree_load(g->domains, true);
+        const double network = load * S / l / g->net_rate;
         limit = network > transfer ? RG_LIMIT_NETWORK : limit;
         transfer = fmax(transfer, network); /* pieces are in both at once */
     }

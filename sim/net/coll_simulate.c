@@ -7,25 +7,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
-#include "net/coll_inner.h"
+#include "net/coll_schedule.h"
 
 enum { MOST_CHAINED_FLOWS = 200000, MOST_ROUND_FLOWS = 4000000 };
 
-typedef struct schedule {
-    rg_arena *arena;
-    const rg_net *net;
-    const rg_coll_context *context;
-    rg_coll_group group;
-    rg_flow *flows; /* of the round being laid */
-    int32_t count, room;
-    double time; /* of the rounds so far */
-    int64_t steps;
-    rg_flow_result total;
-    double *sent; /* [devices] */
-    rg_err *err;
-} schedule;
-
-static rg_status make_room(schedule *s, int64_t flows)
+rg_status rg_schedule_room(schedule *s, int64_t flows)
 {
     if (flows > MOST_ROUND_FLOWS)
         return rg_fail(s->err, RG_ERR_LIMIT, RG_NOWHERE,
@@ -40,7 +26,7 @@ static rg_status make_room(schedule *s, int64_t flows)
     return s->flows == NULL ? RG_ERR_LIMIT : RG_OK;
 }
 
-static int32_t device_of(const schedule *s, int64_t rank)
+int32_t rg_schedule_device(const schedule *s, int64_t rank)
 {
     const rg_coll_group *g = &s->group;
     const int64_t domain = rank / g->local, place = rank % g->local;
@@ -52,21 +38,22 @@ static int32_t device_of(const schedule *s, int64_t rank)
     return (int32_t)(g->first + domain * s->context->domain + place * g->stride);
 }
 
-static void send(schedule *s, int64_t from, int64_t to, double bytes)
+void rg_schedule_send(schedule *s, int64_t from, int64_t to, double bytes)
 {
-    s->flows[s->count++] = (rg_flow){.source = device_of(s, from),
-                                     .target = device_of(s, to),
+    s->flows[s->count++] = (rg_flow){.source = rg_schedule_device(s, from),
+                                     .target = rg_schedule_device(s, to),
                                      .bytes = bytes,
                                      .after = {-1, -1}};
 }
 
 /** Simulate what is laid, `times` times over, one after the other. */
-static rg_status run_round(schedule *s, double times)
+rg_status rg_schedule_round(schedule *s, double times)
 {
     rg_flow_result r;
     RG_TRY(rg_flow_run(s->arena, s->net, s->flows, s->count, &r, s->err));
     for (int32_t i = 0; i < s->count; i++)
-        s->sent[s->flows[i].source] += s->flows[i].bytes * times;
+        if (s->flows[i].source < rg_net_devices(s->net)) /* not what a switch hands out */
+            s->sent[s->flows[i].source] += s->flows[i].bytes * times;
     if (r.end_s * times > s->total.end_s || s->total.busiest_link < 0) {
         s->total.busiest_link = r.busiest_link; /* of the longest phase */
         s->total.busiest_ratio = r.busiest_ratio;
@@ -83,17 +70,17 @@ static rg_status run_round(schedule *s, double times)
 /** Ring in one domain, every transfer chained to the two that it waits for. */
 static rg_status chained_ring(schedule *s, int64_t n, int64_t steps, double chunk)
 {
-    RG_TRY(make_room(s, n * steps));
+    RG_TRY(rg_schedule_room(s, n * steps));
     for (int64_t step = 0; step < steps; step++)
         for (int64_t r = 0; r < n; r++) {
-            send(s, r, (r + 1) % n, chunk);
+            rg_schedule_send(s, r, (r + 1) % n, chunk);
             rg_flow *flow = &s->flows[s->count - 1];
             if (step > 0) {
                 flow->after[0] = (int32_t)((step - 1) * n + r);
                 flow->after[1] = (int32_t)((step - 1) * n + (r + n - 1) % n);
             }
         }
-    RG_TRY(run_round(s, 1));
+    RG_TRY(rg_schedule_round(s, 1));
     s->steps += steps - 1;
     return RG_OK;
 }
@@ -103,7 +90,7 @@ static rg_status chained_ring(schedule *s, int64_t n, int64_t steps, double chun
 static rg_status rail_rings(schedule *s, int64_t steps, double chunk)
 {
     const int64_t l = s->group.local, m = s->group.domains;
-    RG_TRY(make_room(s, l * l * m));
+    RG_TRY(rg_schedule_room(s, l * l * m));
     for (int64_t rail = 0; rail < l; rail++)
         for (int64_t d = 0; d < m; d++) {
             const int64_t enter = (rail + d) % l;
@@ -112,10 +99,10 @@ static rg_status rail_rings(schedule *s, int64_t steps, double chunk)
                 const int64_t next_domain = (d + 1) % m;
                 const int64_t next = k + 1 < l ? d * l + (enter + l - k - 1) % l
                                                : next_domain * l + (rail + next_domain) % l;
-                send(s, here, next, chunk / (double)l);
+                rg_schedule_send(s, here, next, chunk / (double)l);
             }
         }
-    return run_round(s, (double)steps);
+    return rg_schedule_round(s, (double)steps);
 }
 
 /** On a full mesh n - 1 rings run at once, each cable being part of one (a complete digraph splits
@@ -124,11 +111,23 @@ static rg_status rail_rings(schedule *s, int64_t steps, double chunk)
 static rg_status mesh_rings(schedule *s, int64_t steps, double chunk)
 {
     const int64_t n = s->group.ranks;
-    RG_TRY(make_room(s, n * (n - 1)));
+    RG_TRY(rg_schedule_room(s, n * (n - 1)));
     for (int64_t k = 1; k < n; k++)
         for (int64_t r = 0; r < n; r++)
-            send(s, r, (r + k) % n, chunk / (double)(n - 1));
-    return run_round(s, (double)steps);
+            rg_schedule_send(s, r, (r + k) % n, chunk / (double)(n - 1));
+    return rg_schedule_round(s, (double)steps);
+}
+
+/** In a torus two rings run at once, one each way round, over the two cables of a dimension. */
+static rg_status both_ways_round(schedule *s, int64_t steps, double chunk)
+{
+    const int64_t n = s->group.ranks;
+    RG_TRY(rg_schedule_room(s, 2 * n));
+    for (int64_t r = 0; r < n; r++) {
+        rg_schedule_send(s, r, (r + 1) % n, chunk / 2);
+        rg_schedule_send(s, r, (r + n - 1) % n, chunk / 2);
+    }
+    return rg_schedule_round(s, (double)steps);
 }
 
 static rg_status ring(schedule *s, int64_t steps, double chunk)
@@ -136,27 +135,29 @@ static rg_status ring(schedule *s, int64_t steps, double chunk)
     const int64_t n = s->group.ranks;
     if (s->group.domains == 1 && s->context->cluster->scale_up.kind == RG_FABRIC_MESH)
         return mesh_rings(s, steps, chunk);
+    if (s->group.domains == 1 && s->context->cluster->scale_up.kind == RG_FABRIC_TORUS && n > 2)
+        return both_ways_round(s, steps, chunk);
     if (s->group.domains > 1 && s->group.local > 1)
         return rail_rings(s, steps, chunk);
     if (n * steps <= MOST_CHAINED_FLOWS && s->group.domains == 1)
         return chained_ring(s, n, steps, chunk);
-    RG_TRY(make_room(s, n));
+    RG_TRY(rg_schedule_room(s, n));
     for (int64_t r = 0; r < n; r++)
-        send(s, r, (r + 1) % n, chunk);
-    return run_round(s, (double)steps);
+        rg_schedule_send(s, r, (r + 1) % n, chunk);
+    return rg_schedule_round(s, (double)steps);
 }
 
 static rg_status halving_doubling(schedule *s, bool scatter, bool gather, double S)
 {
     const int64_t n = s->group.ranks;
-    RG_TRY(make_room(s, n));
+    RG_TRY(rg_schedule_room(s, n));
     double part = S / 2;
     for (int64_t k = 1; k < n; k *= 2, part /= 2) {
         s->count = 0;
         for (int64_t r = 0; r < n; r++)
-            send(s, r, r ^ k, part);
+            rg_schedule_send(s, r, r ^ k, part);
         /* the gathering half is the scattering half backwards: the same transfers again */
-        RG_TRY(run_round(s, (scatter ? 1 : 0) + (gather ? 1 : 0)));
+        RG_TRY(rg_schedule_round(s, (scatter ? 1 : 0) + (gather ? 1 : 0)));
     }
     return RG_OK;
 }
@@ -164,30 +165,31 @@ static rg_status halving_doubling(schedule *s, bool scatter, bool gather, double
 static rg_status all_pairs(schedule *s, double bytes, double rounds, double imbalance)
 {
     const int64_t n = s->group.ranks;
-    RG_TRY(make_room(s, n * (n - 1)));
+    RG_TRY(rg_schedule_room(s, n * (n - 1)));
     for (int64_t shift = 1; shift < n; shift++)
         for (int64_t r = 0; r < n; r++)
             /* skew: rank 0 takes in more than its share, the others less */
-            send(s, r, (r + shift) % n,
-                 bytes * ((r + shift) % n == 0 ? imbalance
-                                               : ((double)n - imbalance) / (double)(n - 1)));
-    return run_round(s, rounds);
+            rg_schedule_send(s, r, (r + shift) % n,
+                             bytes * ((r + shift) % n == 0
+                                          ? imbalance
+                                          : ((double)n - imbalance) / (double)(n - 1)));
+    return rg_schedule_round(s, rounds);
 }
 
 static rg_status hierarchical(schedule *s, bool scatter, bool gather, double S)
 {
     const int64_t l = s->group.local, m = s->group.domains;
     const double ways = (scatter ? 1 : 0) + (gather ? 1 : 0);
-    RG_TRY(make_room(s, l * m));
+    RG_TRY(rg_schedule_room(s, l * m));
     for (int64_t d = 0; d < m; d++)
         for (int64_t k = 0; k < l; k++)
-            send(s, d * l + k, d * l + (k + 1) % l, S / (double)l);
-    RG_TRY(run_round(s, ways * (double)(l - 1)));
+            rg_schedule_send(s, d * l + k, d * l + (k + 1) % l, S / (double)l);
+    RG_TRY(rg_schedule_round(s, ways * (double)(l - 1)));
     s->count = 0;
     for (int64_t d = 0; d < m; d++)
         for (int64_t k = 0; k < l; k++)
-            send(s, d * l + k, (d + 1) % m * l + k, S / (double)(l * m));
-    return run_round(s, ways * (double)(m - 1));
+            rg_schedule_send(s, d * l + k, (d + 1) % m * l + k, S / (double)(l * m));
+    return rg_schedule_round(s, ways * (double)(m - 1));
 }
 
 /** The rings of one part in one phase, both ways round, each transfer chained to its two. */
@@ -205,7 +207,7 @@ static void torus_rings(schedule *s, int dimension, double chunk)
                 const int64_t at = r / scale % extent;
                 const int64_t plus = r + ((at + 1) % extent - at) * scale;
                 const int64_t minus = r + ((at + extent - 1) % extent - at) * scale;
-                send(s, r, way == 0 ? plus : minus, chunk);
+                rg_schedule_send(s, r, way == 0 ? plus : minus, chunk);
                 rg_flow *flow = &s->flows[s->count - 1];
                 if (round > 0) {
                     const int64_t before = first + (round - 1) * 2 * n;
@@ -227,7 +229,7 @@ static rg_status torus(schedule *s, bool scatter, bool gather, double S)
             flows += 2 * s->group.ranks * (up->extent[i] - 1);
             rounds = up->extent[i] - 1 > rounds ? up->extent[i] - 1 : rounds;
         }
-        RG_TRY(make_room(s, flows));
+        RG_TRY(rg_schedule_room(s, flows));
         for (int part = 0; part < k; part++) {
             const int dimension = (part + phase) % k;
             double chunk = S / (2.0 * k) / (double)up->extent[dimension];
@@ -235,7 +237,7 @@ static rg_status torus(schedule *s, bool scatter, bool gather, double S)
                 chunk /= (double)up->extent[(part + before) % k];
             torus_rings(s, dimension, chunk);
         }
-        RG_TRY(run_round(s, ways));
+        RG_TRY(rg_schedule_round(s, ways));
         s->steps += (int64_t)ways * (rounds - 1);
     }
     return RG_OK;
@@ -250,7 +252,7 @@ static rg_status lay(schedule *s, const rg_coll_query *q, rg_coll_algorithm algo
     switch (algorithm) {
     case RG_ALG_RING:
         if (ways == 0)
-            break;
+            return rg_schedule_chain(s, q->op, S);
         return ring(s, ways * (q->ranks - 1), S / n);
     case RG_ALG_HALVING_DOUBLING:
         return halving_doubling(s, scatter, gather, S);
@@ -260,22 +262,24 @@ static rg_status lay(schedule *s, const rg_coll_query *q, rg_coll_algorithm algo
         return all_pairs(s, S / n, 2, 1);
     case RG_ALG_DIRECT:
         if (q->op == RG_COLL_SEND_RECV) { /* each rank to its next one, as nccl-tests does */
-            RG_TRY(make_room(s, q->ranks));
+            RG_TRY(rg_schedule_room(s, q->ranks));
             for (int64_t r = 0; r < q->ranks; r++)
-                send(s, r, (r + 1) % q->ranks, S);
-            return run_round(s, 1);
+                rg_schedule_send(s, r, (r + 1) % q->ranks, S);
+            return rg_schedule_round(s, 1);
         }
         return all_pairs(s, S / n, 1, fmax(1, q->imbalance));
     case RG_ALG_HIERARCHICAL:
         return hierarchical(s, scatter, gather, S);
     case RG_ALG_TORUS:
         return torus(s, scatter, gather, S);
+    case RG_ALG_TREE:
+        return rg_schedule_trees(s, q->op, S);
+    case RG_ALG_IN_SWITCH:
+        return rg_schedule_in_switch(s, S);
     default:
         break;
     }
-    return rg_fail(s->err, RG_ERR_MODEL, RG_NOWHERE,
-                   "no flow schedule of %s by %s; ring, halving_doubling, one_shot, two_shot, "
-                   "direct, hierarchical and torus have one",
+    return rg_fail(s->err, RG_ERR_MODEL, RG_NOWHERE, "no flow schedule of %s by %s",
                    rg_coll_op_name(q->op), rg_coll_algorithm_name(algorithm));
 }
 
@@ -303,7 +307,7 @@ rg_status rg_coll_simulate(rg_arena *arena, const rg_coll_context *context,
         return RG_OK;
     schedule s = {.arena = arena, .context = context, .err = err, .total = {.busiest_link = -1}};
     RG_TRY(rg_coll_group_of(context, &ideal, &s.group, err));
-    int64_t devices = (int64_t)device_of(&s, query->ranks - 1) + 1;
+    int64_t devices = (int64_t)rg_schedule_device(&s, query->ranks - 1) + 1;
     rg_net *net;
     RG_TRY(rg_net_build(arena, context->cluster, devices, &net, err));
     s.net = net;

@@ -12,7 +12,7 @@
 #include "net/graph.h"
 
 typedef struct rg_flow {
-    int32_t source, target; /* devices */
+    int32_t source, target; /* devices, or one of them a switch (rg_net_switch) */
     double bytes;           /* to move */
     int32_t after[2];       /* flows that must have arrived before this one begins; -1 = none */
     double delay_s;         /* between that and the first byte: software, per-step latency */

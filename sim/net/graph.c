@@ -1,24 +1,6 @@
 /* net/graph.c: a cluster as devices, switches and directed links. */
 // SPDX-License-Identifier: Apache-2.0
-#include "net/graph.h"
-
-#include <string.h>
-
-struct rg_net {
-    int32_t devices, nodes;
-    rg_link *links;
-    int32_t link_count, link_room;
-    const rg_fabric *up, *out; /* NULL: bare links */
-    int64_t domain;            /* devices of one scale-up domain */
-    int32_t up_base;           /* first scale-up link */
-    int32_t tree_base;         /* first link of PCIe switches to sockets */
-    int32_t socket_base;       /* first link between sockets */
-    int32_t nic_base;          /* first network port link */
-    int32_t leaf_base;         /* first link of a leaf or router */
-    int32_t global_base;       /* first link between groups */
-    int64_t per_switch, per_socket, leaf_width, routers, groups;
-    int32_t *queue, *via; /* breadth-first search of bare links: [nodes] each */
-};
+#include "net/graph_inner.h"
 
 const char *rg_link_class_name(rg_link_class kind)
 {
@@ -26,11 +8,6 @@ const char *rg_link_class_name(rg_link_class kind)
         "device port",  "direct link", "PCIe switch uplink", "socket link",
         "network port", "leaf uplink", "global link"};
     return names[kind];
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 static void add_link(rg_net *net, int64_t from, int64_t to, rg_link_class kind, double rate,
@@ -113,7 +90,7 @@ static void lay_switched(rg_net *net, const rg_fabric *fabric)
         add_link(net, device, hub, RG_LINK_DEVICE, rate, half);
         add_link(net, hub, device, RG_LINK_DEVICE, rate, half);
     }
-    net->nodes += (int32_t)ceil_div(net->devices, net->domain);
+    net->nodes += (int32_t)rg_net_ceil_div(net->devices, net->domain);
 }
 
 static void lay_mesh(rg_net *net, const rg_fabric *fabric, int64_t domains)
@@ -130,8 +107,8 @@ static void lay_mesh(rg_net *net, const rg_fabric *fabric, int64_t domains)
 static void lay_pcie(rg_net *net, const rg_fabric *fabric, int64_t domains)
 {
     const double rate = fabric->rate_per_direction.value, part = latency_of(fabric) / 2;
-    const int64_t switches = ceil_div(net->domain, net->per_switch);
-    const int64_t sockets = ceil_div(net->domain, net->per_socket);
+    const int64_t switches = rg_net_ceil_div(net->domain, net->per_switch);
+    const int64_t sockets = rg_net_ceil_div(net->domain, net->per_socket);
     const int64_t first_switch = net->nodes, first_socket = first_switch + domains * switches;
     net->nodes = (int32_t)(first_socket + domains * sockets);
     for (int64_t device = 0; device < domains * net->domain; device++) {
@@ -160,22 +137,13 @@ static void lay_pcie(rg_net *net, const rg_fabric *fabric, int64_t domains)
 
 /* ---- networks between domains ---- */
 
-/** Leaf of a device: rails keep devices of one number together, else neighbours share a leaf. */
-static int64_t leaf_of(const rg_net *net, int64_t device)
-{
-    if (net->out->kind == RG_FABRIC_DRAGONFLY || !net->out->rail_optimised)
-        return device / net->leaf_width;
-    const int64_t domain = device / net->domain, rail = device % net->domain;
-    return domain / net->leaf_width * net->domain + rail;
-}
-
 static void lay_ports(rg_net *net, int64_t first_leaf)
 {
     const double rate = net->out->rate_per_direction.value, part = latency_of(net->out) / 2;
     net->nic_base = net->link_count;
     for (int64_t device = 0; device < net->devices; device++) {
-        add_link(net, device, first_leaf + leaf_of(net, device), RG_LINK_NIC, rate, part);
-        add_link(net, first_leaf + leaf_of(net, device), device, RG_LINK_NIC, rate, part);
+        add_link(net, device, first_leaf + rg_net_leaf(net, device), RG_LINK_NIC, rate, part);
+        add_link(net, first_leaf + rg_net_leaf(net, device), device, RG_LINK_NIC, rate, part);
     }
 }
 
@@ -263,7 +231,7 @@ rg_status rg_net_build(rg_arena *arena, const rg_cluster *cluster, int64_t devic
                        cluster->scale_up.kind == RG_FABRIC_MESH ||
                        cluster->scale_up.kind == RG_FABRIC_PCIE_TREE;
     if (whole) /* these are laid out by whole domains, whatever part of one is used */
-        devices = ceil_div(devices, net->domain) * net->domain;
+        devices = rg_net_ceil_div(devices, net->domain) * net->domain;
     net->devices = (int32_t)devices;
     net->nodes = net->devices;
     net->up = &cluster->scale_up;
@@ -273,12 +241,12 @@ rg_status rg_net_build(rg_arena *arena, const rg_cluster *cluster, int64_t devic
     net->leaf_width = net->out->devices_per_switch > 0 ? net->out->devices_per_switch : 32;
     RG_TRY(check_fabrics(cluster, net, err));
 
-    const int64_t domains = ceil_div(devices, net->domain);
+    const int64_t domains = rg_net_ceil_div(devices, net->domain);
     int64_t leaves = 0;
     if (domains > 1) {
-        leaves = leaf_of(net, devices - 1) + net->domain; /* not fewer than there are */
+        leaves = rg_net_leaf(net, devices - 1) + net->domain; /* not fewer than there are */
         net->routers = net->out->extent[0] > 0 ? net->out->extent[0] : 1;
-        net->groups = ceil_div(devices, net->leaf_width * net->routers);
+        net->groups = rg_net_ceil_div(devices, net->leaf_width * net->routers);
     }
     const int64_t room = devices * (2 + 2 + 8) + domains * net->domain * net->domain + 2 * leaves +
                          net->groups * (net->routers * net->routers + net->groups);
@@ -354,141 +322,4 @@ int32_t rg_net_link_count(const rg_net *net)
 const rg_link *rg_net_link(const rg_net *net, int32_t link)
 {
     return &net->links[link];
-}
-
-/* ---- ways ---- */
-
-/** Breadth first over bare links; links are tried in the order in which they were given. */
-static int search_path(const rg_net *net, int32_t source, int32_t target, int32_t *path)
-{
-    for (int32_t i = 0; i < net->nodes; i++)
-        net->via[i] = -1;
-    int32_t head = 0, tail = 0;
-    net->queue[tail++] = source;
-    while (head < tail && net->via[target] < 0) {
-        const int32_t at = net->queue[head++];
-        for (int32_t i = 0; i < net->link_count; i++) {
-            const rg_link *link = &net->links[i];
-            if (link->from != at || link->to == source || net->via[link->to] >= 0)
-                continue;
-            net->via[link->to] = i;
-            net->queue[tail++] = link->to;
-        }
-    }
-    if (net->via[target] < 0)
-        return -1;
-    int hops = 0;
-    for (int32_t at = target; at != source; at = net->links[net->via[at]].from)
-        hops++;
-    if (hops > RG_NET_MOST_HOPS)
-        return -1;
-    int place = hops;
-    for (int32_t at = target; at != source; at = net->links[net->via[at]].from)
-        path[--place] = net->via[at];
-    return hops;
-}
-
-/** Dimension by dimension, the shorter way round; when both are alike, plus from even places and
- * minus from odd ones, so that both cables carry as much. */
-static int torus_path(const rg_net *net, int32_t source, int32_t target, int32_t *path)
-{
-    const int dimensions = net->up->dimensions;
-    int64_t from = source % net->domain, to = target % net->domain, at = source, scale = 1;
-    int hops = 0;
-    for (int i = 0; i < dimensions; i++) {
-        const int64_t extent = net->up->extent[i];
-        const int64_t a = from % extent, b = to % extent;
-        from /= extent;
-        to /= extent;
-        const int64_t ahead = (b - a + extent) % extent;
-        const bool plus = 2 * ahead < extent || (2 * ahead == extent && a % 2 == 0);
-        const int64_t count = plus ? ahead : extent - ahead;
-        for (int64_t k = 0, x = a; k < count; k++) {
-            if (hops == RG_NET_MOST_HOPS)
-                return -1;
-            path[hops++] = (int32_t)(net->up_base + (at * dimensions + i) * 2 + (plus ? 0 : 1));
-            const int64_t next = plus ? (x + 1) % extent : (x + extent - 1) % extent;
-            at += (next - x) * scale;
-            x = next;
-        }
-        scale *= extent;
-    }
-    return hops;
-}
-
-static int pcie_path(const rg_net *net, int32_t source, int32_t target, int32_t *path)
-{
-    const int64_t d = source / net->domain, i = source % net->domain, j = target % net->domain;
-    const int64_t switches = ceil_div(net->domain, net->per_switch);
-    const int64_t sockets = ceil_div(net->domain, net->per_socket);
-    const int64_t a = i / net->per_switch, b = j / net->per_switch;
-    const int64_t s = a * net->per_switch / net->per_socket,
-                  t = b * net->per_switch / net->per_socket;
-    int hops = 0;
-    path[hops++] = net->up_base + 2 * source;
-    if (a != b) {
-        path[hops++] = (int32_t)(net->tree_base + 2 * (d * switches + a));
-        if (s != t)
-            path[hops++] = (int32_t)(net->socket_base + d * sockets * (sockets - 1) +
-                                     s * (sockets - 1) + (t > s ? t - 1 : t));
-        path[hops++] = (int32_t)(net->tree_base + 2 * (d * switches + b) + 1);
-    }
-    path[hops++] = net->up_base + 2 * target + 1;
-    return hops;
-}
-
-static int network_path(const rg_net *net, int32_t source, int32_t target, int32_t *path)
-{
-    const int64_t a = leaf_of(net, source), b = leaf_of(net, target);
-    int hops = 0;
-    path[hops++] = net->nic_base + 2 * source;
-    if (a != b && net->out->kind == RG_FABRIC_FAT_TREE) {
-        path[hops++] = (int32_t)(net->leaf_base + 2 * a);
-        path[hops++] = (int32_t)(net->leaf_base + 2 * b + 1);
-    } else if (a != b) {
-        const int64_t r = net->routers, g = a / r, h = b / r;
-        int64_t at = a;
-        if (g != h) {
-            const int64_t gate = g * r + h % r, landing = h * r + g % r;
-            if (at != gate)
-                path[hops++] = (int32_t)(net->leaf_base + (g * r + at % r) * (r - 1) +
-                                         (gate % r > at % r ? gate % r - 1 : gate % r));
-            path[hops++] =
-                (int32_t)(net->global_base + g * (net->groups - 1) + (h > g ? h - 1 : h));
-            at = landing;
-        }
-        if (at != b)
-            path[hops++] = (int32_t)(net->leaf_base + (h * r + at % r) * (r - 1) +
-                                     (b % r > at % r ? b % r - 1 : b % r));
-    }
-    path[hops++] = net->nic_base + 2 * target + 1;
-    return hops;
-}
-
-int rg_net_path(const rg_net *net, int32_t source, int32_t target, int32_t *path)
-{
-    if (source == target)
-        return 0;
-    if (net->up == NULL)
-        return search_path(net, source, target, path);
-    if (source / net->domain != target / net->domain)
-        return network_path(net, source, target, path);
-    switch (net->up->kind) {
-    case RG_FABRIC_SWITCHED:
-        path[0] = net->up_base + 2 * source;
-        path[1] = net->up_base + 2 * target + 1;
-        return 2;
-    case RG_FABRIC_MESH: {
-        const int64_t d = source / net->domain, i = source % net->domain, j = target % net->domain;
-        path[0] = (int32_t)(net->up_base + d * net->domain * (net->domain - 1) +
-                            i * (net->domain - 1) + (j > i ? j - 1 : j));
-        return 1;
-    }
-    case RG_FABRIC_PCIE_TREE:
-        return pcie_path(net, source, target, path);
-    case RG_FABRIC_TORUS:
-        return torus_path(net, source, target, path);
-    default:
-        return -1;
-    }
 }

@@ -51,8 +51,13 @@ int32_t rg_net_devices(const rg_net *net);
 int32_t rg_net_link_count(const rg_net *net);
 const rg_link *rg_net_link(const rg_net *net, int32_t link);
 
+/** The switch that a device's port leads to: of its scale-up domain, or of the network. Flows may
+ * begin or end there, for what switches add up and hand out; -1 when it has none. */
+int32_t rg_net_switch(const rg_net *net, int32_t device, bool network);
+
 /** Links of the way from one device to another, in order, into path[RG_NET_MOST_HOPS]; returns
- * their number, 0 for a device to itself, -1 when there is no way. */
+ * their number, 0 for a device to itself, -1 when there is no way. One end may be a switch at the
+ * device's own port. */
 int rg_net_path(const rg_net *net, int32_t source, int32_t target, int32_t *path);
 
 #endif
