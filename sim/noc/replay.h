@@ -42,6 +42,9 @@ typedef struct rg_noc_replay {
 rg_status rg_noc_replay_load(rg_arena *arena, const char *path, const char *topology,
                              rg_noc_replay **out, rg_err *err);
 
+/** Fills saturation and saturation_bracketed from the rows' references; the load does it. */
+void rg_noc_replay_find_saturation(rg_noc_replay *replay);
+
 /** Run every row on all cores; results do not depend on how many there are. seeds 0: once, in
  * lockstep with the reference: the packets that BookSim draws from the row's seed. Else the average
  * over `seeds` runs with random numbers of ridge's own. */

@@ -230,6 +230,8 @@ void rg_noc_state_start_counting(rg_noc_sim *s);
 rg_status rg_noc_state_step(rg_noc_sim *s, int64_t cycles, rg_err *err);
 rg_status rg_noc_state_results(rg_arena *arena, const rg_noc_sim *s, double cycles, bool detail,
                                rg_noc_result *out, rg_err *err);
+/* For a saturated network: there is no latency to tell. */
+void rg_noc_state_blank_latencies(rg_noc_result *out);
 /* alloc.c: allocators other than separable input first */
 rg_status rg_noc_state_alloc_new(rg_noc_sim *s, rg_err *err);
 void rg_noc_state_va(rg_noc_sim *s);
