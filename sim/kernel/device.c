@@ -168,6 +168,24 @@ static void resolve_group(rg_kernel_device *device, int group, const rg_accel *a
     }
 }
 
+/* Borrowed constants are shares of a peak, and the lender's long products reach its
+ * sustained_ratio. A device whose file says what its own sustain is held to that: shares are taken
+ * of sustained / sustained_ratio. True where any type is. */
+static bool hold_to_sustained(const rg_accel *accel, rg_kernel_device *device)
+{
+    bool any = false;
+    for (int type = 0; type < RG_DTYPE_COUNT; type++) {
+        const int group = rg_dtype_bits((rg_dtype)type) > 8.0 ? RG_KG_GEMM_BF16 : RG_KG_GEMM_FP8;
+        const rg_peak *peak = rg_accel_peak(accel, (rg_dtype)type);
+        if (!peak || !peak->sustained.known || device->origin[group] == RG_KO_OWN)
+            continue;
+        device->reach[type] =
+            fmin(device->peak[type], peak->sustained.value / device->c[group][RG_GEMM_SUSTAINED]);
+        any = true;
+    }
+    return any;
+}
+
 static const char *describe(rg_arena *arena, const rg_accel *accel, const rg_kernel_device *device,
                             const lender_row *row, rg_err *err)
 {
@@ -242,6 +260,10 @@ rg_status rg_kernel_prepare(rg_arena *arena, const rg_accel *accel,
     for (int g = 0; g < RG_KG_COUNT; g++)
         resolve_group(device, g, from ? NULL : accel, machine, software);
     device->note = describe(arena, accel, device, &chosen, err);
+    if (device->note && hold_to_sustained(accel, device))
+        device->note = rg_arena_printf(
+            arena, err, "%s; matrix rates held to the sustained ones that its file gives",
+            device->note);
     if (!device->note)
         return RG_ERR_LIMIT;
     *out = device;
@@ -267,6 +289,6 @@ rg_status rg_kernel_peak(const rg_kernel_device *device, rg_dtype type, double *
                        "in one of these",
                        device->name, rg_dtype_name(type), has[0] ? has : "nothing that is known");
     }
-    *out = device->peak[type];
+    *out = device->reach[type] > 0.0 ? device->reach[type] : device->peak[type];
     return RG_OK;
 }

@@ -21,15 +21,16 @@ struct rg_kernel_device {
     const char *name;
     const char *note;
     rg_kernel_options options;
-    double units;                /* SMs, CUs, cores */
-    double hz;                   /* boost clock */
-    double memory_rate;          /* byte/s */
-    double l2_bytes;             /* 0: none known */
-    double l2_room;              /* byte that differ: L2 over its partitions, which hold copies */
-    double l2_rate;              /* byte/s of reads that hit, all units together */
-    double peak[RG_DTYPE_COUNT]; /* flop/s, dense, matrix units; 0: not supported */
-    double vector_peak;          /* flop/s, fp32 */
-    bool fine_tiles;             /* the library has tiles in steps of 8 rows */
+    double units;                 /* SMs, CUs, cores */
+    double hz;                    /* boost clock */
+    double memory_rate;           /* byte/s */
+    double l2_bytes;              /* 0: none known */
+    double l2_room;               /* byte that differ: L2 over its partitions, which hold copies */
+    double l2_rate;               /* byte/s of reads that hit, all units together */
+    double peak[RG_DTYPE_COUNT];  /* flop/s, dense, matrix units; 0: not supported */
+    double reach[RG_DTYPE_COUNT]; /* peak that borrowed shares of it hold for; 0: the peak itself */
+    double vector_peak;           /* flop/s, fp32 */
+    bool fine_tiles;              /* the library has tiles in steps of 8 rows */
     int64_t routed_experts, routed_top_k; /* most that the library's routing kernel takes */
     bool cta_pairs;                       /* two SMs share a tile: each loads half of its columns */
     bool exp_hidden;                      /* exponentials run beside products, not between them */
@@ -64,8 +65,8 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
 rg_status rg_kernel_stream(const rg_kernel_device *device, const rg_op *op, rg_kernel_parts *out,
                            rg_err *err);
 
-/** Dense matrix peak of a type; RG_ERR_MODEL with the type's and the device's name when the device
- * has none. */
+/** Dense matrix peak of a type, as the constants take shares of it; RG_ERR_MODEL with the type's
+ * and the device's name when the device has none. */
 rg_status rg_kernel_peak(const rg_kernel_device *device, rg_dtype type, double *out, rg_err *err);
 
 rg_kernel_group rg_kernel_gemm_group(const rg_op_gemm *shape);

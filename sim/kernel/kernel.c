@@ -35,20 +35,27 @@ rg_kernel_group rg_kernel_group_of(const rg_op *op)
     }
 }
 
-/* Rate that the operator's flops are held against: the matrix peak of its type, or the vector peak
- * where it has no products. */
+static rg_status sheet_peak(const rg_kernel_device *device, rg_dtype type, double *out, rg_err *err)
+{
+    RG_TRY(rg_kernel_peak(device, type, out, err));
+    *out = device->peak[type];
+    return RG_OK;
+}
+
+/* Rate of the data sheet that the operator's flops are held against: the matrix peak of its type,
+ * or the vector peak where it has no products. */
 static rg_status peak_of(const rg_kernel_device *device, const rg_op *op, double *out, rg_err *err)
 {
     switch (op->kind) {
     case RG_OP_GEMM:
-        return rg_kernel_peak(device, op->u.gemm.math, out, err);
+        return sheet_peak(device, op->u.gemm.math, out, err);
     case RG_OP_ATTN_PREFILL:
     case RG_OP_ATTN_DECODE:
     case RG_OP_MLA_PREFILL:
     case RG_OP_MLA_DECODE:
-        return rg_kernel_peak(device, op->u.attention.math, out, err);
+        return sheet_peak(device, op->u.attention.math, out, err);
     case RG_OP_MOE:
-        return rg_kernel_peak(device, op->u.moe.math, out, err);
+        return sheet_peak(device, op->u.moe.math, out, err);
     default:
         *out = device->vector_peak > 0.0 ? device->vector_peak : device->peak[RG_BF16];
         return RG_OK;
