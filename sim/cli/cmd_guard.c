@@ -428,9 +428,9 @@ static rg_status rg_guard_main(rg_arena *arena, const rg_args *args, rg_err *err
     if (history)
         RG_TRY(rg_guard_apply_drift(j));
     rg_guard_report(j);
+    RG_TRY(rg_guard_trend(j));
     RG_TRY(rg_arg_write(args, j->report, "verdicts", err));
     RG_TRY(rg_guard_side_files(j));
-    RG_TRY(rg_guard_trend(j));
     return rg_guard_answer(j);
 }
 

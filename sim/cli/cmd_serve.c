@@ -161,6 +161,7 @@ static rg_status simulate(rg_serve_job *job, rg_serve_files *files, const rg_obs
     }
     RG_TRY(rg_serve_files_close(files, err));
     rg_serve_report(job, &result);
+    rg_serve_files_show(files);
     return RG_OK;
 }
 

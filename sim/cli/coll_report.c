@@ -233,5 +233,9 @@ rg_status rg_coll_report(rg_coll_job *j, rg_err *err)
     if (rg_arg_flag(j->args, "crossovers"))
         RG_TRY(put_crossovers(j, err));
     put_assumptions(j);
-    return rg_arg_given(j->args, "plot") ? draw(j, rg_arg_text(j->args, "plot"), err) : RG_OK;
+    if (!rg_arg_given(j->args, "plot"))
+        return RG_OK;
+    RG_TRY(draw(j, rg_arg_text(j->args, "plot"), err));
+    rg_report_image(j->report, rg_arg_text(j->args, "plot"), "Bus bandwidth");
+    return RG_OK;
 }

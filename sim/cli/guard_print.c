@@ -90,7 +90,9 @@ rg_status rg_guard_trend(rg_guard_job *j)
     rg_plot_number(plot, "most", most);
     if (lines == 0)
         return rg_fail(j->err, RG_ERR_INPUT, RG_NOWHERE, "the history has no run to draw");
-    return rg_plot_write(plot, j->err);
+    RG_TRY(rg_plot_write(plot, j->err));
+    rg_report_image(j->report, path, "Course of the kernels over the runs");
+    return RG_OK;
 }
 
 static void rg_percent(double ratio, char *out, size_t size)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <gsl/gsl_errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "core/file.h"
 
 static int complain(const rg_err *err)
 {
@@ -49,6 +51,22 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Who is stopped leaves no half-written file behind. */
+static void leave(int number)
+{
+    rg_out_remove_open();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void leave_tidy(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (signal(numbers[i], leave) == SIG_IGN)
+            signal(numbers[i], SIG_IGN); /* nohup */
+}
+
 static int run_command(const rg_command *command, int argc, char **argv)
 {
     rg_err err = {0};
@@ -81,6 +99,7 @@ static int run_command(const rg_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     gsl_set_error_handler_off();
+    leave_tidy();
     if (argc < 2) {
         rg_help_all(stderr);
         return 2;

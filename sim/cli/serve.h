@@ -82,6 +82,8 @@ typedef struct rg_serve_files rg_serve_files;
 rg_status rg_serve_files_open(rg_serve_job *job, rg_serve_files **out, rg_observer *observer,
                               rg_err *err);
 rg_status rg_serve_files_close(rg_serve_files *files, rg_err *err);
+/** Figures that were drawn into the report; after the answer. */
+void rg_serve_files_show(const rg_serve_files *files);
 void rg_serve_files_abandon(rg_serve_files *files);
 
 /** Latency against load, as a table and a figure. */

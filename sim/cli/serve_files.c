@@ -193,6 +193,17 @@ rg_status rg_serve_files_close(rg_serve_files *f, rg_err *err)
     return RG_OK;
 }
 
+void rg_serve_files_show(const rg_serve_files *f)
+{
+    const rg_settings *s = &f->job->settings;
+    rg_pos pos;
+    if (f->cdf)
+        rg_report_image(f->job->report, rg_setting(s, "plot-latency", &pos), "Requests by latency");
+    if (f->kv)
+        rg_report_image(f->job->report, rg_setting(s, "plot-kv", &pos),
+                        "KV memory and requests over time");
+}
+
 void rg_serve_files_abandon(rg_serve_files *f)
 {
     if (!f)

@@ -117,5 +117,9 @@ rg_status rg_serve_job_load(rg_serve_job *job, rg_err *err)
                          "the time of a token at load %g is no longer than at %g: these loads say "
                          "nothing about speed per user against throughput",
                          most, least);
-    return plot ? rg_plot_write(plot, err) : RG_OK;
+    if (!plot)
+        return RG_OK;
+    RG_TRY(rg_plot_write(plot, err));
+    rg_report_image(job->report, path, "Latency against load");
+    return RG_OK;
 }

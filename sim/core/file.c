@@ -59,6 +59,33 @@ bool rg_file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+/* Names of the temporaries that are there, for who has to leave at once. */
+enum { OPEN_MOST = 16 };
+static char open_names[OPEN_MOST][sizeof((rg_out_file *)0)->temporary];
+
+static void note_open(const char *temporary)
+{
+    for (int i = 0; i < OPEN_MOST; i++)
+        if (!open_names[i][0]) {
+            snprintf(open_names[i], sizeof open_names[i], "%s", temporary);
+            return;
+        }
+}
+
+static void note_gone(const char *temporary)
+{
+    for (int i = 0; i < OPEN_MOST; i++)
+        if (strcmp(open_names[i], temporary) == 0)
+            open_names[i][0] = 0;
+}
+
+void rg_out_remove_open(void)
+{
+    for (int i = 0; i < OPEN_MOST; i++)
+        if (open_names[i][0])
+            unlink(open_names[i]);
+}
+
 rg_status rg_out_open(rg_out_file *file, const char *path, rg_err *err)
 {
     const rg_pos pos = {.file = path};
@@ -82,6 +109,7 @@ rg_status rg_out_open(rg_out_file *file, const char *path, rg_err *err)
         file->temporary[0] = 0;
         return rg_fail(err, RG_ERR_IO, pos, "cannot be written: %s", strerror(errno));
     }
+    note_open(file->temporary);
     const mode_t mask = umask(0);
     umask(mask);
     fchmod(descriptor, 0666 & ~mask);
@@ -111,6 +139,7 @@ rg_status rg_out_commit(rg_out_file *file, rg_err *err)
         rg_out_abandon(file);
         return RG_ERR_IO;
     }
+    note_gone(file->temporary);
     file->temporary[0] = 0;
     return RG_OK;
 }
@@ -122,6 +151,7 @@ void rg_out_abandon(rg_out_file *file)
     file->stream = NULL;
     if (file->temporary[0])
         unlink(file->temporary);
+    note_gone(file->temporary);
     file->temporary[0] = 0;
 }
 

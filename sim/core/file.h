@@ -29,6 +29,8 @@ rg_status rg_out_open(rg_out_file *file, const char *path, rg_err *err);
 rg_status rg_out_commit(rg_out_file *file, rg_err *err);
 /** Drop the temporary; safe to call after a commit. */
 void rg_out_abandon(rg_out_file *file);
+/** Remove the temporaries of all files that are open, from a signal handler. */
+void rg_out_remove_open(void);
 
 /** SHA-256 of the file's bytes as 64 hexadecimal digits and a 0. */
 rg_status rg_file_sha256(const char *path, char out[65], rg_err *err);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/find.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -203,6 +204,38 @@ rg_status rg_data_try(rg_arena *arena, const char *kind, const char *name_or_pat
     return RG_OK;
 }
 
+/** Whether a name begins with the letters and digits of text, signs and case aside. */
+static bool begins_alike(const char *name, const char *text)
+{
+    for (;;) {
+        while (*text && !isalnum((unsigned char)*text))
+            text++;
+        while (*name && !isalnum((unsigned char)*name))
+            name++;
+        if (!*text)
+            return true;
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*text))
+            return false;
+        name++;
+        text++;
+    }
+}
+
+/** The first few names that begin so, as a list; false when there is none. */
+static bool list_alike(const char *const *names, const char *text, char *list, size_t size)
+{
+    enum { MOST = 6 };
+    size_t used = 0;
+    int count = 0;
+    for (; *names; names++)
+        if (begins_alike(*names, text) && count++ < MOST && used < size)
+            used +=
+                (size_t)snprintf(list + used, size - used, "%s%s", count > 1 ? ", " : "", *names);
+    if (count > MOST && used < size)
+        snprintf(list + used, size - used, " and %d more", count - MOST);
+    return count > 0;
+}
+
 /** The one name that begins with what was asked for and a '-'; otherwise say which names do, or
  * which is nearest, or that there is none. */
 static rg_status widen(rg_arena *arena, const char *kind, const char *what, const char *name,
@@ -240,6 +273,9 @@ static rg_status widen(rg_arena *arena, const char *kind, const char *what, cons
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "%s '%s' stands for several; name one of: %s",
                        what, name, list);
     const char *nearest = rg_text_nearest(name, names);
+    if (nearest == NULL && list_alike(names, name, list, sizeof list))
+        return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no %s '%s'; names that begin alike: %s",
+                       what, name, list);
     if (nearest != NULL)
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no %s '%s'; nearest is '%s'", what, name,
                        nearest);

@@ -66,3 +66,19 @@ $ sed -i s/y2/x2/ g.yaml; ridge sweep g.yaml -q -o g.csv && wc -l <g.csv
 $ ridge estimate --hw h200-sxm --model llama-3.1-8b --set hw.memory.hbm.bandwidth=y2
 ridge: --set hw.memory.hbm.bandwidth=y2: bandwidth 'y2' is not a rate; write it as '4.8 TB/s'
 [2]
+
+# A name that is none is answered with those that begin alike.
+$ ridge estimate --hw h200-sxm --model llama3
+ridge: no model 'llama3'; names that begin alike: llama-3.1-405b[...]
+[2]
+
+# Who is stopped leaves no half-written file.
+$ ridge serve --step-time 1ms --kv-blocks unlimited --arrivals poisson:100/s --isl 100 --osl 100 --limit 1000000 --requests r.csv -q >/dev/null & until ls r.csv.* >/dev/null 2>&1; do sleep 0.05; done; kill $!; wait $! 2>/dev/null; echo $?; ls | grep -c r.csv
+143
+0
+[1]
+
+# Figures that were asked for stand in the page.
+$ ridge serve --step-time 20ms --kv-blocks 1000 --arrivals poisson:4/s --isl 100 --osl 10 --limit 50 --plot-latency l.svg --plot-kv k.svg -q -f html | grep -oE '<figcaption>[^<]*'
+<figcaption>Requests by latency
+<figcaption>KV memory and requests over time
