@@ -53,7 +53,8 @@ static void name_evicted(void *context, const rg_segment *segments, int count, u
     rg_kv_seq seq = {
         .room = rg_kv_room(to), .segments = segments, .segment_count = count, .tail_id = tail_id};
     rg_kv_name(p, &seq, to);
-    for (int32_t i = from; seq.names && i < to; i++)
+    /* Tails first, as text is of use from its head on: heads are forgotten last below, too. */
+    for (int32_t i = to; seq.names && i-- > from;)
         p->on_evict(p->evict_context, seq.names[i]);
     rg_kv_close(p, &seq);
 }

@@ -1,9 +1,9 @@
 /* serve/replica.h: one replica: its requests, its KV memory, its steps. Private to serve/.
  *
- * Reads serve/serve.h. replica.c owns time and the life of a request; sched_*.c decide what a step
- * holds. One rule covers prefill, decode and resume: a request of n prompt tokens with gs tokens
- * generated or in flight has length L = n + gs and computes up to L; the step that gets there emits
- * a token.
+ * Reads serve/serve.h. replica.c owns time, stay.c the memory and the place of a request; sched_*.c
+ * decide what a step holds. One rule covers prefill, decode and resume: a request of n prompt
+ * tokens with gs tokens generated or in flight has length L = n + gs and computes up to L; the step
+ * that gets there emits a token.
  */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RG_SERVE_REPLICA_H
@@ -244,6 +244,8 @@ void rg_replica_preempt(rg_replica *r, int position);
 void rg_replica_swap_out(rg_replica *r, rg_batch *batch, int position);
 /** Free the memory of a request. */
 void rg_replica_release(rg_replica *r, rg_live *live);
+/** A request leaves the steps in flight: it has ended, or begins anew. */
+void rg_replica_forget_flights(rg_replica *r, const rg_live *live);
 /** Cached tokens at its start, made its own; *blocked when they and `tokens` do not fit. */
 int64_t rg_replica_reuse(rg_replica *r, rg_live *live, int64_t need_tokens, int64_t spare,
                          bool *blocked);
