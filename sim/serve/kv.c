@@ -28,8 +28,6 @@ static bool grow(rg_kv_pool *p, int32_t size)
     int64_t wanted = p->size ? p->size : FIRST_SIZE;
     while (wanted < size)
         wanted *= 2;
-    if (!p->unlimited && wanted > p->total)
-        wanted = p->total;
     rg_kv_block *blocks = RG_NEW(p->arena, rg_kv_block, wanted, &p->failed);
     if (!blocks)
         return false;
@@ -38,6 +36,55 @@ static bool grow(rg_kv_pool *p, int32_t size)
     p->blocks = blocks;
     p->size = (int32_t)wanted;
     return true;
+}
+
+/* ---- free queue: named blocks one by one, runs of others by their number */
+
+static int32_t new_place(rg_kv_pool *p)
+{
+    const int32_t spare = p->spare;
+    if (spare) {
+        p->spare = p->blocks[spare].next;
+        return spare;
+    }
+    return grow(p, p->places + 2) ? ++p->places : 0;
+}
+
+static void drop_place(rg_kv_pool *p, int32_t b)
+{
+    p->blocks[b] = (rg_kv_block){.next = p->spare};
+    p->spare = b;
+}
+
+static void leave_queue(rg_kv_pool *p, int32_t b)
+{
+    const rg_kv_block *block = &p->blocks[b];
+    p->blocks[block->previous].next = block->next;
+    p->blocks[block->next].previous = block->previous;
+}
+
+static void enter_queue(rg_kv_pool *p, int32_t b)
+{
+    const int32_t last = p->blocks[0].previous;
+    p->blocks[last].next = b;
+    p->blocks[b].previous = last;
+    p->blocks[b].next = 0;
+    p->blocks[0].previous = b;
+}
+
+/* Blocks without a name go to the tail of the queue. */
+static void append_run(rg_kv_pool *p, int32_t blocks)
+{
+    int32_t last = p->blocks[0].previous;
+    if (last == 0 || p->blocks[last].name) {
+        last = new_place(p);
+        if (last == 0)
+            return;
+        p->blocks[last] = (rg_kv_block){0};
+        enter_queue(p, last);
+    }
+    p->blocks[last].references += blocks;
+    p->free_count += blocks;
 }
 
 static rg_status check_size(int64_t total, int64_t block_tokens, rg_err *err)
@@ -59,7 +106,6 @@ static rg_kv_pool empty_pool(rg_arena *arena, int64_t total, int64_t block_token
                         .caching = caching,
                         .unlimited = total == 0,
                         .total = (int32_t)total,
-                        .free_count = total == 0 ? 0 : (int32_t)total - 1,
                         .fresh = 1};
 }
 
@@ -68,9 +114,10 @@ rg_status rg_kv_start(rg_kv_pool *pool, rg_arena *arena, int64_t total, int64_t 
 {
     RG_TRY(check_size(total, block_tokens, err));
     *pool = empty_pool(arena, total, block_tokens, caching);
-    if (!grow(pool, pool->unlimited ? FIRST_SIZE : (int32_t)total))
-        return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "no memory for %lld KV blocks",
-                       (long long)total);
+    if (!grow(pool, FIRST_SIZE))
+        return RG_ERR_LIMIT;
+    if (!pool->unlimited)
+        append_run(pool, pool->total - 1);
     return RG_OK;
 }
 
@@ -79,6 +126,7 @@ rg_status rg_kv_start_tree(rg_kv_pool *pool, rg_arena *arena, int64_t total, int
 {
     RG_TRY(check_size(total, block_tokens, err));
     *pool = empty_pool(arena, total, block_tokens, true);
+    pool->free_count = pool->unlimited ? 0 : pool->total - 1;
     pool->tree = rg_radix_new(arena, pool->block_tokens, err);
     return pool->tree ? RG_OK : RG_ERR_LIMIT;
 }
@@ -110,7 +158,13 @@ void rg_kv_open(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, const rg_segme
     if (pool->tree) {
         seq->text = rg_radix_text_new(pool->tree, segments, count, tail_id);
         seq->node = seq->found = rg_radix_root(pool->tree);
-    } else if (pool->spare32[c]) {
+    }
+}
+
+static void open_blocks(rg_kv_pool *pool, rg_kv_seq *seq)
+{
+    const int c = size_class(seq->room);
+    if (pool->spare32[c]) {
         seq->blocks = pool->spare32[c];
         memcpy(&pool->spare32[c], seq->blocks, sizeof(int32_t *));
     } else {
@@ -146,16 +200,6 @@ void rg_kv_close(rg_kv_pool *pool, rg_kv_seq *seq)
     seq->blocks = NULL;
     seq->names = NULL;
     seq->text = NULL;
-}
-
-/* ---- free queue */
-
-static void unlink_free(rg_kv_pool *p, int32_t b)
-{
-    const rg_kv_block *block = &p->blocks[b];
-    p->blocks[block->previous].next = block->next;
-    p->blocks[block->next].previous = block->previous;
-    p->free_count--;
 }
 
 /* ---- names */
@@ -315,31 +359,29 @@ void rg_kv_take(rg_kv_pool *pool, rg_kv_seq *seq, int32_t blocks)
         seq->held += blocks;
         return;
     }
-    int32_t *to = seq->blocks + seq->held, *const end = to + blocks;
+    pool->own += blocks;
     seq->held += blocks;
-    /* Blocks never used stand before all that were given back. */
-    while (to < end && (pool->unlimited || pool->fresh < pool->total)) {
-        if (pool->unlimited && !grow(pool, pool->fresh + 1))
-            return;
-        pool->free_count -= !pool->unlimited;
-        pool->blocks[pool->fresh].references = 1;
-        *to++ = pool->fresh++;
-    }
-    if (to == end)
+    if (pool->unlimited) {
+        pool->fresh += blocks;
         return;
-    pool->free_count -= (int32_t)(end - to);
-    int32_t b = pool->blocks[0].next;
-    while (to < end) {
-        assert(b != 0);
-        rg_kv_block *block = &pool->blocks[b];
-        if (block->name)
-            forget(pool, b);
-        block->references = 1;
-        *to++ = b;
-        b = block->next;
     }
-    pool->blocks[0].next = b;
-    pool->blocks[b].previous = 0;
+    pool->free_count -= blocks;
+    while (blocks > 0) {
+        const int32_t b = pool->blocks[0].next;
+        assert(b != 0);
+        int32_t *left = &pool->blocks[b].references;
+        if (pool->blocks[b].name) {
+            forget(pool, b);
+            blocks--;
+        } else if (*left > blocks) {
+            *left -= blocks;
+            return;
+        } else {
+            blocks -= *left;
+        }
+        leave_queue(pool, b);
+        drop_place(pool, b);
+    }
 }
 
 int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *unused)
@@ -365,6 +407,10 @@ int32_t rg_kv_lookup(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens, int32_t *
         if (!pool->keys[at])
             break;
         const int32_t b = pool->firsts[at];
+        if (!seq->blocks)
+            open_blocks(pool, seq);
+        if (!seq->blocks)
+            return 0;
         seq->blocks[hits] = b;
         *unused += pool->blocks[b].references == 0;
     }
@@ -387,8 +433,10 @@ void rg_kv_adopt(rg_kv_pool *pool, rg_kv_seq *seq, int32_t hits)
     }
     for (int32_t i = 0; !pool->tree && i < hits; i++) {
         const int32_t b = seq->blocks[i];
-        if (pool->blocks[b].references++ == 0)
-            unlink_free(pool, b);
+        if (pool->blocks[b].references++ > 0)
+            continue;
+        leave_queue(pool, b);
+        pool->free_count--;
     }
     seq->held = hits;
     seq->registered = hits;
@@ -408,10 +456,19 @@ void rg_kv_register(rg_kv_pool *pool, rg_kv_seq *seq, int64_t tokens)
     if (full <= seq->registered)
         return;
     rg_kv_name(pool, seq, full);
-    if (!seq->names)
+    if (!seq->blocks)
+        open_blocks(pool, seq);
+    if (!seq->names || !seq->blocks)
         return;
-    for (; seq->registered < full; seq->registered++)
-        remember(pool, seq->blocks[seq->registered], seq->names[seq->registered]);
+    for (; seq->registered < full; seq->registered++) {
+        const int32_t b = new_place(pool);
+        if (b == 0)
+            return;
+        pool->blocks[b] = (rg_kv_block){.references = 1};
+        seq->blocks[seq->registered] = b;
+        remember(pool, b, seq->names[seq->registered]);
+        pool->own--;
+    }
 }
 
 void rg_kv_shrink(rg_kv_pool *pool, rg_kv_seq *seq, int32_t keep)
@@ -420,21 +477,21 @@ void rg_kv_shrink(rg_kv_pool *pool, rg_kv_seq *seq, int32_t keep)
         rg_kv_tree_shrink(pool, seq, keep);
         return;
     }
-    int32_t last = pool->blocks[0].previous, freed = 0;
-    for (; seq->held > keep; seq->held--) {
-        const int32_t b = seq->blocks[seq->held - 1];
-        rg_kv_block *block = &pool->blocks[b];
-        if (--block->references > 0)
-            continue;
-        pool->blocks[last].next = b;
-        block->previous = last;
-        last = b;
-        freed++;
+    const int32_t named = keep > seq->registered ? keep : seq->registered;
+    if (seq->held > named) {
+        if (pool->unlimited)
+            pool->fresh -= seq->held - named;
+        else
+            append_run(pool, seq->held - named);
+        pool->own -= seq->held - named;
+        seq->held = named;
     }
-    if (freed > 0) {
-        pool->blocks[last].next = 0;
-        pool->blocks[0].previous = last;
-        pool->free_count += freed;
+    while (seq->held > keep) {
+        const int32_t b = seq->blocks[--seq->held];
+        if (--pool->blocks[b].references > 0)
+            continue;
+        enter_queue(pool, b);
+        pool->free_count++;
     }
     if (seq->registered > keep)
         seq->registered = keep;
@@ -452,13 +509,15 @@ bool rg_kv_conserved(const rg_kv_pool *pool)
                    rg_radix_pages(pool->tree) + pool->own + pool->free_count -
                        rg_radix_evictable(pool->tree) &&
                pool->own >= 0 && pool->free_count >= rg_radix_evictable(pool->tree);
-    int32_t queued = 0, referenced = 0;
+    int64_t queued = 0, held = pool->own;
     for (int32_t b = pool->blocks[0].next; b != 0; b = pool->blocks[b].next) {
-        if (pool->blocks[b].references != 0 || ++queued > pool->size)
+        const rg_kv_block *block = &pool->blocks[b];
+        if (block->name ? block->references != 0 : block->references < 1)
             return false;
+        queued += block->name ? 1 : block->references;
     }
-    for (int32_t b = 1; b < pool->fresh; b++)
-        referenced += pool->blocks[b].references > 0;
-    const int32_t untouched = pool->unlimited ? 0 : pool->total - pool->fresh;
-    return queued + untouched == pool->free_count && queued + referenced == pool->fresh - 1;
+    for (int32_t b = 1; b <= pool->places; b++)
+        held += pool->blocks[b].name && pool->blocks[b].references > 0;
+    return pool->own >= 0 && queued == pool->free_count &&
+           queued + held == (pool->unlimited ? pool->fresh : pool->total) - 1;
 }

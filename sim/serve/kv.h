@@ -36,8 +36,8 @@ static inline int64_t rg_kv_resident(const rg_kv_rule *rule, int64_t tokens)
 
 /** The blocks of one sequence, and how its text is named. */
 typedef struct rg_kv_seq {
-    int32_t *blocks;
-    int32_t held;       /* blocks[0..held) are its own or shared */
+    int32_t *blocks;    /* places of the registered ones; NULL before there are any */
+    int32_t held;       /* blocks, its own or shared */
     int32_t registered; /* leading blocks whose name is known to the cache */
     int32_t room;       /* power of two, room in blocks and names */
     uint64_t *names;    /* chain hashes of full blocks, named of them are computed */
@@ -53,12 +53,13 @@ typedef struct rg_kv_seq {
     rg_radix_node *found; /* and where lookup ended */
 } rg_kv_seq;
 
-/** One block: its place in the free queue, how many hold it, and what its text is called. */
+/** A place in the free queue: one named block, or a run of blocks that are called nothing, which
+ * one is as good as the other. Named blocks keep their place while they are held. */
 typedef struct rg_kv_block {
-    int32_t next, previous; /* in the free queue; block 0 is its anchor */
-    int32_t references;
-    int32_t twin;  /* the next block of the same name, 0: none */
-    uint64_t name; /* 0: nothing cached */
+    int32_t next, previous; /* in the free queue; place 0 is its anchor */
+    int32_t references;     /* who holds the block; of a run, how many blocks */
+    int32_t twin;           /* the next block of the same name, 0: none */
+    uint64_t name;          /* 0: a run */
 } rg_kv_block;
 
 typedef struct rg_kv_pool {
@@ -67,10 +68,12 @@ typedef struct rg_kv_pool {
     int32_t total; /* blocks with the reserved one; 0 and unlimited: grows */
     bool unlimited, caching;
     rg_radix *tree;     /* SGLang; NULL: named blocks */
-    int32_t own;        /* with a tree: blocks held that are not in it */
+    int32_t own;        /* blocks held that nobody else can find */
     int32_t free_count; /* that can be taken; cached ones are forgotten then */
-    int32_t fresh;      /* first block never used; those stand first in the queue */
+    int32_t fresh;      /* unlimited: blocks held or known, and the reserved one */
     int32_t size;       /* of blocks */
+    int32_t places;     /* used of it */
+    int32_t spare;      /* places given back, linked by next */
     rg_kv_block *blocks;
     uint64_t *keys; /* open addressing: name -> first block */
     int32_t *firsts;

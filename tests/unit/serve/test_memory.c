@@ -31,26 +31,31 @@ static rg_kv_seq sequence(rg_kv_pool *pool, const rg_segment *segments, int coun
     return seq;
 }
 
-/* Pool of 5 blocks, one reserved. A sequence of 3 blocks is freed: its blocks follow the untouched
- * one in the queue, tail first, so 4, then 3, 2, 1 are reused in that order. */
+/* Pool of 6 blocks, one reserved. A sequence of 3 named blocks is freed: they follow the untouched
+ * two in the queue, tail first, so the third block taken forgets the last of them, the fourth the
+ * one before. */
 static void free_queue_reuses_untouched_blocks_then_tails(void **state)
 {
     (void)state;
+    const rg_segment text[] = {{7, 12}};
     rg_kv_pool pool;
-    assert_ok(rg_kv_start(&pool, arena, 5, 4, true, &err));
-    rg_kv_seq a = sequence(&pool, NULL, 0), b = sequence(&pool, NULL, 0);
+    assert_ok(rg_kv_start(&pool, arena, 6, 4, true, &err));
+    rg_kv_seq a = sequence(&pool, text, 1), other = sequence(&pool, NULL, 0);
     rg_kv_take(&pool, &a, 3);
-    assert_int_equal(a.blocks[0], 1);
-    assert_int_equal(a.blocks[2], 3);
+    rg_kv_register(&pool, &a, 12);
     rg_kv_release(&pool, &a);
-    assert_int_equal(pool.free_count, 4);
-    rg_kv_take(&pool, &b, 4);
-    const int32_t want[] = {4, 3, 2, 1};
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(b.blocks[i], want[i]);
+    assert_int_equal(pool.free_count, 5);
+    const int32_t known[] = {3, 3, 2, 1, 0};
+    for (int i = 0; i < 5; i++) {
+        rg_kv_seq again = sequence(&pool, text, 1);
+        rg_kv_take(&pool, &other, 1);
+        assert_int_equal(rg_kv_peek(&pool, &again, 12), known[i]);
+        assert_true(rg_kv_conserved(&pool));
+        rg_kv_close(&pool, &again);
+    }
     assert_false(rg_kv_fits(&pool, 1));
-    assert_true(rg_kv_conserved(&pool));
-    rg_kv_release(&pool, &b);
+    rg_kv_release(&pool, &other);
+    assert_int_equal(pool.free_count, 5);
     assert_true(rg_kv_conserved(&pool));
 }
 
