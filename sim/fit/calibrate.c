@@ -359,7 +359,8 @@ rg_status rg_calibrate(rg_arena *arena, rg_predictor *predictor, const rg_measur
             bool in = false, test = false;
             RG_TRY(rg_split_row(&options->split, table, row, &in, &test, err));
             uint64_t state = row->shape_hash + 1;
-            if (in && (double)(rg_rng_splitmix(&state) >> 11) * 0x1.0p-53 < share)
+            if (in && !rg_predict_elsewhere(row) &&
+                (double)(rg_rng_splitmix(&state) >> 11) * 0x1.0p-53 < share)
                 fitted[fitted_count++] = row;
             if (test)
                 tested[tested_count++] = row;

@@ -122,6 +122,12 @@ int rg_predict_group(const rg_measured_row *row)
     return row->collective ? RG_PREDICT_COLLECTIVE : (int)rg_kernel_group_of(&row->op);
 }
 
+bool rg_predict_elsewhere(const rg_measured_row *row)
+{
+    return row->library == RG_ATTENTION_FLASH && row->op.kind == RG_OP_ATTN_PREFILL &&
+           row->op.u.attention.q_tokens == 1 && !row->op.u.attention.no_cache;
+}
+
 const char *rg_predict_group_name(int group)
 {
     return group == RG_PREDICT_COLLECTIVE ? "collective" : rg_kernel_groups[group].name;

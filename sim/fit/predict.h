@@ -34,6 +34,9 @@ double rg_predict_seconds(const rg_predictor *predictor, const rg_measured_row *
 
 /** Group whose constants a row depends on. */
 int rg_predict_group(const rg_measured_row *row);
+/** Whether the kernel of another group runs a row: one query token of flash attention takes the
+ * kernel that decode takes. Such rows are tested, not fitted. */
+bool rg_predict_elsewhere(const rg_measured_row *row);
 /** Key of a group under fit:. */
 const char *rg_predict_group_name(int group);
 /** Constants of a group as parameters at their present values, at most RG_LSQ_MAX_PARAMETERS. */

@@ -96,9 +96,11 @@ enum {
 /* Attention of few query tokens against a cache. */
 enum {
     RG_DEC_START,    /* start_cycles: launch, with RoPE and cache write, 16-bit cache */
-    RG_DEC_CTA,      /* cta_cycles: one work unit (request, KV head, split) on one SM */
-    RG_DEC_TILE,     /* tile_cycles: 64 tokens of head_dim 128 in one unit */
-    RG_DEC_MERGE,    /* merge_cycles: joining the splits */
+    RG_DEC_CTA,      /* cta_cycles: one work unit (request, KV head, split) of XQA on one SM */
+    RG_DEC_TILE,     /* tile_cycles: 64 tokens of head_dim 128 in one unit of XQA */
+    RG_DEC_LONE,     /* lone_tile_cycles: 64 tokens in a unit of XQA that waits for each load */
+    RG_DEC_MERGE,    /* merge_cycles: joining the splits of a cache */
+    RG_DEC_JOIN,     /* join_cycles: the same for each split */
     RG_DEC_MEMORY,   /* memory_ratio */
     RG_DEC_OVERLAP,  /* overlap_power */
     RG_DEC_L2_SHARE, /* l2_share_ratio */
@@ -111,9 +113,8 @@ enum {
     RG_DEC_GROUP8,       /* per 8 rows beyond 8 */
     RG_DEC_VECTOR_START, /* vector_start_cycles: the kernel without matrix units (one CTA a head) */
     RG_DEC_VECTOR_CTA,
-    RG_DEC_VECTOR_TOKEN,  /* vector_token_cycles: one token of one head on a full SM */
-    RG_DEC_VECTOR_ALONE,  /* vector_alone_cycles: the same in a CTA that runs alone */
-    RG_DEC_VECTOR_NARROW, /* vector_8bit_ratio: growth of a token's time with an 8-bit cache */
+    RG_DEC_VECTOR_TOKEN, /* vector_token_cycles: one token of head_dim 128 that lies in L2 */
+    RG_DEC_VECTOR_MISS,  /* vector_miss_ratio: delay by bytes from memory, in even shares of it */
     RG_DEC_VECTOR_MERGE,
     RG_DEC_VECTOR_MEMORY, /* vector_memory_ratio */
     RG_DEC_COPY, /* copy_cycles: query heads brought in order for groups (flash attention) */

@@ -76,6 +76,19 @@ rg_kernel_group rg_kernel_group_of(const rg_op *op);
 
 /** Bytes of one element of a cache, with its share of scales. */
 double rg_kernel_kv_bytes(const rg_op_attention *a);
+/** A step of flash attention over its tile of query rows, which few query tokens do not fill. */
+typedef struct rg_flash_step {
+    double rows, keys; /* of a tile, of a step */
+    double cycles;     /* of an SM, with all its tiles at work */
+    double ends;       /* start and end of a tile */
+    double alone;      /* times that, where a tile has the SM to itself */
+    double resident;   /* tiles on an SM */
+} rg_flash_step;
+rg_status rg_kernel_flash_step(const rg_kernel_device *device, const rg_op *op, rg_flash_step *out,
+                               rg_err *err);
+/** Cycles of one SM in which flash attention's library writes `elements` keys of one token, and as
+ * many values, into the cache; c: constants of prefill. */
+double rg_kernel_write_cycles(const double *c, double elements);
 /** (a^p + b^p)^(1/p) for a, b >= 0: p = 1 adds, large p takes the larger. */
 double rg_kernel_join(double a, double b, double p);
 /** Share of repeated reads that hit: 1 / (1 + (footprint / room)^4), so half at footprint = room.

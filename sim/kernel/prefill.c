@@ -13,14 +13,15 @@
  * Kernels of machines with warp-group instructions (TensorRT-LLM's fmha_v2 tma_ws_sm90,
  * FlashAttention-3) keep one tile of 128 rows on an SM, 64 for each of two warp groups, and read
  * operands from shared memory once for a group. The others (flash_fwd_splitkv_kernel of
- * FlashAttention-2, which runs on paged caches; fmha_v2 64_128 nl_tiled) have tiles of 64 rows, two
- * on an SM, of which one works while the other waits, and each of their 4 warps of 16 rows reads
- * all keys and values from shared memory:
+ * FlashAttention-2, which runs on paged caches; other kernels of fmha_v2) have tiles of 64 rows,
+ * two on an SM, of which one works while the other waits, and each of their 4 warps of 16 rows
+ * reads all keys and values from shared memory:
  *
  *   products = 2 rows keys (d + d_v) N f / (eta_c F), joined with rows / 16 keys (d + d_v) e / 128
  *
- * A key tile is 32 KiB, at most 256 keys, in all of them; 128 keys in latent attention. With P
- * steps over all tiles:
+ * A key tile is 32 KiB, at most 256 keys; 128 keys in latent attention, 32 where fmha_v2 has no
+ * warp groups (fused_multihead_attention_api.h and fmhaRunner.cpp name the kernels and the choice).
+ * With P steps over all tiles:
  *
  *   t = (start + prepare) / f + before + join(walk, io / W; 2)
  *   walk = max((B H (P step + tiles tile)) / N + tail longest, what holds the longest tile) / f
@@ -37,6 +38,7 @@ enum {
     KEY_TILE_BYTES = 32768,
     MOST_KEYS = 256,
     LATENT_KEYS = 128, /* of the kernels for heads of 192 and 128 */
+    TILED_HEAD = 256,  /* least that fmha_v2 runs in 64_128 nl_tiled; smaller ones in 64_32 */
     WARP_ROWS = 16,
     WRITE_THREADS = 512, /* of a block that writes one token into the cache (reshape_and_cache) */
 };
@@ -110,10 +112,10 @@ static void count_steps(prefill_work *w)
         w->longest *= w->filled = w->c[RG_PRE_SHORT];
 }
 
-static prefill_work work_of(const rg_kernel_device *device, const rg_op *op)
+static prefill_work work_of(const rg_kernel_device *device, const double *c, const rg_op *op)
 {
     const rg_op_attention *a = &op->u.attention;
-    prefill_work w = {.device = device, .a = a, .c = device->c[rg_kernel_group_of(op)]};
+    prefill_work w = {.device = device, .a = a, .c = c};
     /* A cache in 8 bit makes the kernel multiply in 8 bit where the device can. */
     w.narrow_cache = a->kv.element_bits <= 8.0 && !a->no_cache;
     w.narrow = rg_dtype_bits(a->math) <= 8.0 ||
@@ -127,6 +129,8 @@ static prefill_work work_of(const rg_kernel_device *device, const rg_op *op)
     w.rows = device->fine_tiles ? 128.0 : 64.0;
     const double key_bytes = padded(&w, w.value_dim) * (w.narrow ? 1.0 : 2.0);
     w.keys = a->latent > 0 ? LATENT_KEYS : fmin(MOST_KEYS, KEY_TILE_BYTES / key_bytes);
+    if (!device->fine_tiles && !device->flash && a->head_dim < TILED_HEAD)
+        w.keys = w.rows; /* two steps of 32 keys see as far as one of 64 */
     w.keys = fmax(w.rows, w.keys);
     count_steps(&w);
     return w;
@@ -163,7 +167,8 @@ static double walk_cycles(const prefill_work *w, double step, double ends)
     return fmax(even + (all > resident * units ? w->c[RG_PRE_TAIL] * last : 0.0), lone);
 }
 
-static rg_status walk_seconds(const prefill_work *w, double *out, rg_err *err)
+/* Cycles of an SM for one step of a tile, and those of its exponentials. */
+static rg_status step_cycles(const prefill_work *w, double *step, double *exponentials, rg_err *err)
 {
     const rg_kernel_device *device = w->device;
     const rg_op_attention *a = w->a;
@@ -177,17 +182,49 @@ static rg_status walk_seconds(const prefill_work *w, double *out, rg_err *err)
                                : w->rows / WARP_ROWS * w->keys * columns * (w->narrow ? 1.0 : 2.0) /
                                      device->shared_bytes_per_cycle;
     const double products = rg_kernel_join(issued, fetched, shared_overlap);
-    const double exponentials = w->rows * w->keys / device->exp_per_cycle *
-                                w->c[w->narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
-    const double walked =
-        device->exp_hidden ? rg_kernel_join(products, exponentials, 3.0) : products + exponentials;
-    const bool older = a->window > 0 && w->q + a->kv_tokens > (double)a->window &&
-                       w->narrow_cache && rg_dtype_bits(a->math) > 8.0 && device->fine_tiles &&
-                       !device->cta_pairs;
+    *exponentials = w->rows * w->keys / device->exp_per_cycle *
+                    w->c[w->narrow ? RG_PRE_SOFTMAX8 : RG_PRE_SOFTMAX];
+    *step = device->exp_hidden ? rg_kernel_join(products, *exponentials, 3.0)
+                               : products + *exponentials;
+    return RG_OK;
+}
+
+rg_status rg_kernel_flash_step(const rg_kernel_device *device, const rg_op *op, rg_flash_step *out,
+                               rg_err *err)
+{
+    const prefill_work w = work_of(device, device->c[RG_KG_PREFILL], op);
+    double cycles, exponentials;
+    RG_TRY(step_cycles(&w, &cycles, &exponentials, err));
+    *out = (rg_flash_step){.rows = w.rows,
+                           .keys = w.keys,
+                           .cycles = cycles,
+                           .ends = w.c[RG_PRE_TILE] * w.rows / 128.0,
+                           .alone = 1.0,
+                           .resident = 1.0};
+    if (!device->fine_tiles) {
+        out->alone = w.c[RG_PRE_ALONE];
+        out->resident = 2.0;
+    } else if (w.q * w.heads / w.kv_heads <= w.rows / 2.0) {
+        /* FlashAttention-3 packs the heads of a group and does with one warp group. */
+        out->rows /= 2.0;
+        out->cycles /= 2.0;
+        out->ends /= 2.0;
+        out->alone = 2.0 * w.c[RG_PRE_SHORT];
+    }
+    return RG_OK;
+}
+
+static rg_status walk_seconds(const prefill_work *w, double *out, rg_err *err)
+{
+    const rg_kernel_device *device = w->device;
+    const rg_op_attention *a = w->a;
+    double step, exponentials;
+    RG_TRY(step_cycles(w, &step, &exponentials, err));
+    if (a->window > 0 && w->q + a->kv_tokens > (double)a->window && w->narrow_cache &&
+        rg_dtype_bits(a->math) > 8.0 && device->fine_tiles && !device->cta_pairs)
+        step *= w->c[RG_PRE_WINDOW]; /* the library's older kernel */
     const double masked = w->causal ? w->filled * exponentials : 0.0;
-    *out = walk_cycles(w, walked * (older ? w->c[RG_PRE_WINDOW] : 1.0),
-                       w->c[RG_PRE_TILE] * w->rows / 128.0 + masked) /
-           device->hz;
+    *out = walk_cycles(w, step, w->c[RG_PRE_TILE] * w->rows / 128.0 + masked) / device->hz;
     return RG_OK;
 }
 
@@ -210,10 +247,10 @@ typedef struct prefill_before {
 
 /* vLLM writes keys and values with a block for each token; a warp of a larger block takes longer
  * (15, 40 and 95 us for 8192 tokens in blocks of 4, 8 and 16 warps, A100). */
-static double write_cycles(const prefill_work *w, double elements)
+double rg_kernel_write_cycles(const double *c, double elements)
 {
     const double warps = rg_kernel_up(fmin(elements, WRITE_THREADS) / 32.0);
-    return warps * warps / (warps + 4.0) * w->c[RG_PRE_WRITE];
+    return warps * warps / (warps + 4.0) * c[RG_PRE_WRITE];
 }
 
 static prefill_before before_of(const prefill_work *w)
@@ -228,7 +265,7 @@ static prefill_before before_of(const prefill_work *w)
                                           : w->kv_heads * width;
     const double stored = cached * (2.0 + rg_kernel_kv_bytes(a));
     if (flash)
-        return (prefill_before){stored, write_cycles(w, cached / 2.0)};
+        return (prefill_before){stored, rg_kernel_write_cycles(w->c, cached / 2.0)};
     /* Plain: queries are turned and written. Latent: the rotary part of queries is turned and that
      * of keys given to each head; for products in 8 bit all operands are converted. */
     const double written = w->narrow ? 1.0 : 2.0;
@@ -265,7 +302,7 @@ rg_status rg_kernel_prefill(const rg_kernel_device *device, const rg_op *op, rg_
     const rg_op_attention *a = &op->u.attention;
     if (device->flash && a->q_tokens == 1 && !a->no_cache)
         return rg_kernel_decode(device, op, out, err); /* its varlen kernel is the same one */
-    const prefill_work w = work_of(device, op);
+    const prefill_work w = work_of(device, device->c[rg_kernel_group_of(op)], op);
     double walk;
     RG_TRY(walk_seconds(&w, &walk, err));
     const prefill_before one = before_of(&w);

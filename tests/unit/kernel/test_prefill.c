@@ -1,38 +1,9 @@
-/* Attention over many query tokens: hand calculations on a device with round figures. */
+/* Attention over many query tokens: hand calculations. */
 // SPDX-License-Identifier: Apache-2.0
-#include "unit.h"
-
-#include "kernel/device.h"
-
-/* 100 SMs at 1 GHz, 1000 flop a cycle and SM, endless memory; constants under which nothing but the
- * products takes time. A step of 128 rows, 128 keys and 128 + 128 columns: 2 128 128 256 / 1000
- * cycles. */
-static const double step_s = 8388.608e-9;
-
-static rg_kernel_device bare_device(bool warp_groups)
-{
-    rg_kernel_device d = {.name = "bare",
-                          .units = 100,
-                          .hz = 1e9,
-                          .memory_rate = 1e30,
-                          .l2_rate = 1e30,
-                          .exp_per_cycle = 16,
-                          .shared_bytes_per_cycle = 1e30,
-                          .fine_tiles = warp_groups};
-    d.peak[RG_BF16] = 1e14;
-    double *c = d.c[RG_KG_PREFILL];
-    c[RG_PRE_COMPUTE] = c[RG_PRE_IO] = c[RG_PRE_FUSED] = c[RG_PRE_ALONE] = 1.0;
-    c[RG_PRE_SHORT] = 0.5;
-    for (int i = 0; i < RG_PRE_COUNT; i++)
-        d.c[RG_KG_ENCODER][i] = c[i];
-    return d;
-}
+#include "kernel_fixture.h"
 
 static rg_op attention(int64_t q, int64_t heads, int64_t dim, bool causal)
 {
-    rg_format bf16;
-    rg_err err;
-    assert_ok(rg_format_parse("bf16", RG_NOWHERE, &bf16, &err));
     const rg_op_attention a = {.batch = 1,
                                .q_tokens = q,
                                .heads = heads,
@@ -41,16 +12,8 @@ static rg_op attention(int64_t q, int64_t heads, int64_t dim, bool causal)
                                .causal = causal,
                                .fused = true,
                                .math = RG_BF16,
-                               .kv = bf16};
+                               .kv = format_of("bf16")};
     return rg_op_make_attention("attention", RG_OP_ATTN_PREFILL, &a);
-}
-
-static double seconds_of(const rg_kernel_device *device, const rg_op *op)
-{
-    rg_kernel_time t;
-    rg_err err;
-    assert_ok(rg_kernel_op_time(device, op, &t, &err));
-    return t.total.v;
 }
 
 static double seconds(const rg_kernel_device *device, int64_t q, int64_t heads, int64_t dim,
@@ -90,6 +53,7 @@ static void small_tiles_share_an_sm(void **state)
 {
     (void)state;
     rg_kernel_device d = bare_device(false);
+    d.flash = true;
     d.c[RG_KG_PREFILL][RG_PRE_ALONE] = 1.25;
     /* Tiles of 64 rows: half a step. 100 of them are alone, 200 in pairs. */
     assert_close(seconds(&d, 64, 100, 128, true), 1.25 * 0.5 * step_s, 1e-9);
@@ -102,6 +66,7 @@ static void each_warp_reads_all_keys_and_values_from_shared_memory(void **state)
 {
     (void)state;
     rg_kernel_device d = bare_device(false);
+    d.flash = true;
     d.shared_bytes_per_cycle = 128;
     d.peak[RG_BF16] = 1e30;
     /* 4 warps, 128 keys, 256 columns, 2 bytes, 128 bytes a cycle. */
