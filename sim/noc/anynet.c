@@ -214,7 +214,7 @@ rg_status rg_noc_anynet_parse(rg_arena *arena, const char *name, const char *tex
         }
     }
     if (r.count == 0)
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){name, 0, 0}, "holds no router");
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){name, 1, 1}, "holds no router");
     qsort(r.links, r.count, sizeof *r.links, by_ends);
     RG_TRY(refuse_doubles(&r, err));
     rg_noc_builder *builder = rg_noc_builder_new(arena, r.nodes, r.routers, err);

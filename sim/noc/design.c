@@ -106,6 +106,16 @@ static rg_status read_quantity(loading *in, rg_node *map, const char *key, rg_di
     return rg_map_done(node, in->err);
 }
 
+/* Where the key is given, it is above 0. */
+static rg_status read_above_0(loading *in, rg_node *map, const char *key, rg_dim dim, double *out)
+{
+    rg_node *node = rg_map_find(map, key);
+    RG_TRY(read_quantity(in, map, key, dim, out));
+    if (node == NULL || *out > 0.0)
+        return RG_OK;
+    return rg_fail(in->err, RG_ERR_INPUT, node->pos, "%s is not above 0", key);
+}
+
 static rg_status read_choice(rg_node *map, const char *key, const char *const *names, int *out,
                              rg_err *err)
 {
@@ -381,8 +391,8 @@ static rg_status read_design(loading *in, rg_node *root)
                        "kind is '%.40s'; a network file says 'noc'", kind);
     RG_TRY(rg_map_text(root, "name", &d->name, in->err));
     RG_TRY(rg_map_text_or(root, "title", d->name, &d->title, in->err));
-    RG_TRY(read_quantity(in, root, "clock", RG_DIM_HERTZ, &d->clock_hz));
-    RG_TRY(read_quantity(in, root, "flit", RG_DIM_BYTES, &d->flit_bytes));
+    RG_TRY(read_above_0(in, root, "clock", RG_DIM_HERTZ, &d->clock_hz));
+    RG_TRY(read_above_0(in, root, "flit", RG_DIM_BYTES, &d->flit_bytes));
     if (rg_map_find(root, "header") != NULL)
         RG_TRY(read_quantity(in, root, "header", RG_DIM_BYTES, &d->header_bytes));
     RG_TRY(rg_map_get(root, "topology", &node, in->err));

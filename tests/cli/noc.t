@@ -116,3 +116,8 @@ $ ridge noc h100-like -l 0.1 --seeds 1 --cycles 200 --links 0 | grep 'slices ali
 $ ridge noc h100-like --workload $ROOT/examples/41-noc-traffic.yaml -l 0.2 --seeds 1 --cycles 200 --links 0 -f csv | cut -d, -f1,3
 offered_flits,saturated
 0.2,false
+
+# A flit without bytes carries nothing.
+$ sed 's/flit: {value: 64 B/flit: {value: 0 B/' $ROOT/hw/noc/h100-like.yaml >flit.yaml; ridge noc flit.yaml --closed
+ridge: flit.yaml:7:7: flit is not above 0
+[2]

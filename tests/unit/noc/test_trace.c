@@ -278,7 +278,7 @@ static void bad_anynet_files_are_refused_at_their_place(void **state)
         const char *text, *message;
         int line, column;
     } cases[] = {
-        {"", "holds no router", 0, 0},
+        {"", "holds no router", 1, 1},
         {"router 0 node 0\nrouter 1 nod 1\n", "'nod'", 2, 10},
         {"router x node 0\n", "'x' is no router number", 1, 8},
         {"router 0 node 0 router 0\n", "linked with itself", 1, 17},
