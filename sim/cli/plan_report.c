@@ -131,7 +131,10 @@ void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
                          100 * run->requests.coverage_ratio, RG_PLAN_LEAST_PART);
     for (int i = 0; i < run->space.machine_count; i++) {
         const rg_machine *m = &run->space.machines[i];
-        if (isfinite(m->usd_per_hour))
+        if (isfinite(m->usd_per_hour) && m->source && strncmp(m->source, "assumed", 7) == 0)
+            rg_report_assume(report, "%s: %.2f $/h a device is %s; --price %s=... sets it", m->name,
+                             m->usd_per_hour, m->source, m->name);
+        else if (isfinite(m->usd_per_hour))
             rg_report_assume(report, "%s: %.2f $/h a device, %s%s%s", m->name, m->usd_per_hour,
                              m->provider, m->date ? ", read " : "", m->date ? m->date : "");
         else if (run->space.goal == RG_PLAN_COST)

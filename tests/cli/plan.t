@@ -113,3 +113,7 @@ $ ridge plan llama-3.1-8b --hw h100-sxm --tp 1 --pp 1 --rate 1/s --limit 50 --sp
 $ ridge plan llama-3.1-8b --hw h100-sxm --tp 8 --pp 1 --rate 1/s --limit 50 --speculate draft_model --draft-model gpt2 --brief -q >/dev/null
 ridge: nothing keeps the limits; no candidate can run: what writes the drafts: tp '8' does not divide the 12 query heads [...]
 [1]
+
+# A price that nobody offers is called assumed.
+$ ridge plan llama-3.1-8b --hw mi210 --tp 1 --pp 1 --rate 1/s --limit 50 --isl 200 --osl 20 --brief -q | grep 'h a device'
+  - mi210: 0.80 $/h a device is assumed: [...]; --price mi210=... sets it
