@@ -86,6 +86,14 @@ static double memory_share(const rg_capacity *m, rg_memory_share of)
     return share < 0.99 ? share : 0.99;
 }
 
+/* vLLM's and TensorRT-LLM's limits are those of one data-parallel rank. */
+static long long a_rank_s(const kind *k, int64_t limit)
+{
+    const rg_parallel *p = &k->arrangement->parallel;
+    const int64_t ranks = p->attention_dp ? p->tp : 1;
+    return (long long)((limit + ranks - 1) / ranks);
+}
+
 static void vllm(line *l, const kind *k)
 {
     const rg_arrangement *a = k->arrangement;
@@ -94,18 +102,15 @@ static void vllm(line *l, const kind *k)
     if (p->attention_dp)
         put(l, " --data-parallel-size %lld", (long long)p->tp);
     else
-        put(l, " --tensor-parallel-size %lld", (long long)p->tp);
+        put(l, " --tensor-parallel-size %lld", (long long)(p->tp * p->cp));
     if (p->pp > 1)
         put(l, " --pipeline-parallel-size %lld", (long long)p->pp);
     if (p->ep > 1)
         put(l, " --enable-expert-parallel");
-    if (p->cp > 1)
+    if (p->cp > 1) /* within the tensor-parallel ranks */
         put(l, " --decode-context-parallel-size %lld", (long long)p->cp);
-    /* limits are those of one data-parallel rank */
-    const int64_t ranks = p->attention_dp ? p->tp : 1;
     put(l, " --max-num-seqs %lld --max-num-batched-tokens %lld --gpu-memory-utilization %.2f",
-        (long long)((k->rules->max_sequences + ranks - 1) / ranks),
-        (long long)((k->rules->max_batched_tokens + ranks - 1) / ranks),
+        a_rank_s(k, k->rules->max_sequences), a_rank_s(k, k->rules->max_batched_tokens),
         memory_share(k->capacity, RG_SHARE_TOTAL));
     if (quantised(a))
         put(l, " --quantization %s", quantised(a));
@@ -202,7 +207,7 @@ static void trtllm(line *l, const kind *k)
     if (p->ep > 1)
         put(l, " --ep_size %lld", (long long)p->ep);
     put(l, " --max_batch_size %lld --max_num_tokens %lld --kv_cache_free_gpu_memory_fraction %.2f",
-        (long long)k->rules->max_sequences, (long long)k->rules->max_batched_tokens,
+        a_rank_s(k, k->rules->max_sequences), a_rank_s(k, k->rules->max_batched_tokens),
         memory_share(k->capacity, RG_SHARE_FREE));
     trtllm_file(l, k);
 }

@@ -178,6 +178,12 @@ rg_status rg_plan_report_offline(rg_report *report, const rg_plan_answer *x, rg_
     }
     RG_TRY(tables(report, x, err));
     rg_part_effort(report, run);
+    const int64_t held = run->winner >= 0 ? run->outcomes[run->winner].at.most_running : 0;
+    if (run->requests.count < 4 * held)
+        rg_report_assume(report,
+                         "the winner holds %lld of them at once: with more requests (--limit) "
+                         "filling and draining count for less",
+                         (long long)held);
     rg_part_assumptions(report, run);
     return RG_OK;
 }

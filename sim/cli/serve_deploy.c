@@ -168,7 +168,7 @@ static void engine_limits(rg_serve_job *job, rg_engine_rules *r)
     const bool recorded = job->measured && job->measured->limits_recorded;
     if (!rg_rules_follow_engine(r->policy) || recorded || !job->cluster)
         return;
-    rg_rules_for_device(&job->engine, job->cluster->accel, r);
+    rg_rules_for_device(&job->engine, job->cluster->accel, &job->parallel, r);
     if (!rg_setting_given(s, "max-sequences") || !rg_setting_given(s, "max-tokens"))
         rg_report_assume(job->report,
                          "engine's own limits for this device: %lld sequences, %lld tokens a step; "

@@ -199,7 +199,7 @@ static rg_status read_length(const rg_plan_text *t, const char *name, const char
 
 /* Requests that are all made up when nothing else says how many: several times what replicas hold
  * at once, so that filling and draining them is a small part. */
-static const int64_t offline_requests = 4096;
+static const int64_t offline_requests = 8192;
 
 static rg_status read_offline(const rg_plan_text *t, rg_plan *out, rg_err *err)
 {

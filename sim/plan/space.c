@@ -288,7 +288,8 @@ static rg_engine_rules rules_of(const rg_space *s, int engine, const rg_arrangem
     rg_engine_rules r = rg_engine_rules_default(plan->policies[engine]);
     if (s->model->max_positions > 0)
         r.max_model_tokens = s->model->max_positions;
-    rg_rules_for_device(&s->engines[engine], s->machines[a->machine].cluster->accel, &r);
+    rg_rules_for_device(&s->engines[engine], s->machines[a->machine].cluster->accel, &a->parallel,
+                        &r);
     return r;
 }
 

@@ -12,7 +12,8 @@ bool rg_rules_follow_engine(rg_policy_kind policy)
            policy == RG_POLICY_TRT_STATIC;
 }
 
-void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel, rg_engine_rules *rules)
+void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel,
+                         const rg_parallel *parallel, rg_engine_rules *rules)
 {
     const double large = 70.0 * (1 << 30);
     if (!rg_rules_follow_engine(rules->policy))
@@ -22,6 +23,10 @@ void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel, rg_engi
     } else if (rg_accel_memory_bytes(accel) >= large && strncmp(accel->name, "a100", 4) != 0) {
         rules->max_sequences = engine->max_sequences;
         rules->max_batched_tokens = engine->max_batched_tokens;
+    }
+    if (parallel->attention_dp && rules->policy != RG_POLICY_SGLANG) {
+        rules->max_sequences *= parallel->tp;
+        rules->max_batched_tokens *= parallel->tp;
     }
 }
 
@@ -47,6 +52,7 @@ rg_status rg_replica_memory(const rg_replica_query *q, rg_engine_rules *rules, r
     *out = (rg_capacity){0};
     if (!q->cluster)
         return RG_OK;
+    const int64_t dealt = p->attention_dp ? p->tp : 1; /* sequences, over ranks */
     const rg_capacity_query query = {.accel = q->cluster->accel,
                                      .model = q->model,
                                      .formats = q->formats,
@@ -56,16 +62,16 @@ rg_status rg_replica_memory(const rg_replica_query *q, rg_engine_rules *rules, r
                                      .bytes_per_logit = q->bytes_per_logit,
                                      .draft_bytes = q->draft_bytes,
                                      .draft_token_bytes = q->draft_token_bytes,
-                                     .max_batched_tokens = rules->max_batched_tokens,
-                                     .max_sequences = rules->max_sequences,
+                                     .max_batched_tokens =
+                                         (rules->max_batched_tokens + dealt - 1) / dealt,
+                                     .max_sequences = (rules->max_sequences + dealt - 1) / dealt,
                                      .block_tokens = rules->block_tokens,
                                      .device_bytes = q->device_bytes,
                                      .ranks = p->tp * p->pp};
     *out = rg_capacity_of(&query);
-    if (out->state_sequences > 0 && out->state_sequences < rules->max_sequences)
-        rules->max_sequences = out->state_sequences;
-    const double dealt = p->attention_dp ? (double)p->tp : 1;
-    out->blocks = (int64_t)((double)out->blocks * dealt / (1 - rules->recompute_layers_ratio));
+    if (out->state_sequences > 0 && out->state_sequences * dealt < rules->max_sequences)
+        rules->max_sequences = out->state_sequences * dealt;
+    out->blocks = (int64_t)((double)(out->blocks * dealt) / (1 - rules->recompute_layers_ratio));
     return RG_OK;
 }
 

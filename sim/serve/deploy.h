@@ -15,8 +15,10 @@
 bool rg_rules_follow_engine(rg_policy_kind policy);
 /** Limits that the engine sets by itself for a device: vLLM's server takes larger steps on GPUs
  * with 70 GiB or more, other than A100 (vllm/engine/arg_utils.py); others take as many sequences on
- * any. */
-void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel, rg_engine_rules *rules);
+ * any. With data-parallel attention the limits of vLLM and TensorRT-LLM are those of one rank, and
+ * the replica has them for each; SGLang's are of all. */
+void rg_rules_for_device(const rg_engine *engine, const rg_accel *accel,
+                         const rg_parallel *parallel, rg_engine_rules *rules);
 
 /** What a replica's memory depends on; cluster NULL: kv_bytes_per_token only. */
 typedef struct rg_replica_query {

@@ -96,6 +96,29 @@ static void a_limit_on_tpot_is_kept_and_costs_throughput(void **state)
     rg_plan_release(&run);
 }
 
+/* Where attention is data parallel each rank schedules its own: vLLM's and TensorRT-LLM's limits
+ * hold for each, SGLang's for all together; activations are those of one rank's tokens. */
+static void limits_of_engines_hold_for_each_attention_rank(void **state)
+{
+    static const char *const more[] = {
+        "model=deepseek-v2-lite",       "hw=h200-sxm", "tp=4", "ep=4", "attention-dp=false,true",
+        "scheduler=vllm,trtllm,sglang", NULL};
+    const rg_plan plan = plan_with(*state, base, more);
+    rg_plan_run run;
+    assert_ok(rg_plan_prepare(*state, &plan, NULL, NULL, &run, &err));
+    const rg_candidate *c = run.space.candidates;
+    assert_int_equal(run.space.candidate_count, 6);
+    for (int e = 0; e < 3; e++) {
+        const rg_candidate *whole = &c[e], *dealt = &c[3 + e];
+        const int64_t ranks = whole->rules.policy == RG_POLICY_SGLANG ? 1 : 4;
+        assert_int_equal(whole->rules.policy, dealt->rules.policy);
+        assert_int_equal(dealt->rules.max_sequences, ranks * whole->rules.max_sequences);
+        assert_int_equal(dealt->rules.max_batched_tokens, ranks * whole->rules.max_batched_tokens);
+        assert_true(dealt->capacity.activation_bytes <= whole->capacity.activation_bytes * 1.5);
+    }
+    rg_plan_release(&run);
+}
+
 static void limits_on_waiting_and_arrivals_are_refused(void **state)
 {
     static const char *const bad[] = {"rate=3/s", "users=3", "ttft=p95:1s", "e2e=p95:9s"};
@@ -121,6 +144,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(longer_prompts_and_older_devices_give_less, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_limit_on_tpot_is_kept_and_costs_throughput, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(limits_of_engines_hold_for_each_attention_rank, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(limits_on_waiting_and_arrivals_are_refused, setup,
                                         teardown),
