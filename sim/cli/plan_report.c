@@ -159,6 +159,14 @@ void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
                          "replicas with which it could still win failed: fewer are taken to fail "
                          "too (not proved; --exhaustive tries them)",
                          plan->few);
+    bool dealt = false;
+    for (int i = 0; i < run->space.arrangement_count; i++)
+        dealt |= run->space.arrangements[i].parallel.attention_dp;
+    if (dealt)
+        rg_report_assume(report,
+                         "attention-dp: sequences are dealt evenly over the ranks and all take the "
+                         "mean length; where lengths differ much the busiest rank, for which the "
+                         "others wait, is later than that (not calibrated)");
     if (run->premise_broken)
         rg_report_assume(report, "a simulated step was faster than its roofline: the bound was not "
                                  "relied on, all candidates were simulated");

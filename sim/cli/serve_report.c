@@ -316,6 +316,19 @@ void rg_serve_report_errors(rg_serve_job *job, const rg_replay_errors *e)
     rg_report_line(report, "%s", "");
 }
 
+/** What the mean length of a batch leaves out, when that may matter. */
+static void tell_skew(rg_serve_job *job, const rg_serve_result *r)
+{
+    const double spread = ratio(r->longest_over_mean, (double)r->decoding_steps);
+    if (!job->step || job->deployment.constants.attention_skew > 0 || !(spread > 1.25))
+        return;
+    rg_report_assume(job->report,
+                     "decode attention is charged for the mean length of its batch, whose longest "
+                     "sequence had %.1f times as many tokens on average; --attention-skew, 0 by "
+                     "default and not calibrated, charges for a part of the difference",
+                     spread);
+}
+
 void rg_serve_report(rg_serve_job *job, rg_serve_result *result)
 {
     answer(job, result);
@@ -325,6 +338,7 @@ void rg_serve_report(rg_serve_job *job, rg_serve_result *result)
     capacity(job);
     trace_facts(job);
     costs(job, result);
+    tell_skew(job, result);
     if (!job->measured)
         rg_report_assume(job->report,
                          "not validated: no measured run of this deployment is stored");

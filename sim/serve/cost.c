@@ -64,6 +64,10 @@ double rg_replica_decode_cost(rg_replica *r, int64_t decodes, double mean)
 double rg_replica_skew_cost(rg_replica *r, int64_t decodes, double sum, double most)
 {
     const double skew = r->constants->attention_skew, mean = sum / (double)decodes;
+    if (mean > 0) { /* every decoding step passes here once */
+        r->result->longest_over_mean += most / mean;
+        r->result->decoding_steps++;
+    }
     if (skew == 0 || most <= mean)
         return 0;
     return skew *

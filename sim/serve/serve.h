@@ -181,6 +181,8 @@ typedef struct rg_serve_result {
     double busy_s, replica_s; /* replica seconds computing, and existing */
     double batch_time, kv_time, internal_time, external_time,
         waiting_time; /* integrals over time */
+    double longest_over_mean; /* ratio of the cached tokens in a decoding batch, summed over them */
+    int64_t decoding_steps;
     int64_t most_running, most_blocks, most_waiting;
     int64_t accepted_drafts, drafts;
     double transfer_bytes, transfer_wait_s;

@@ -57,7 +57,8 @@ typedef struct rg_engine {
     int64_t max_batched_tokens, max_sequences, block_tokens;
     const char *title, *path, *note;
     double device_gap_s;         /* device idle between two steps, even when host work is hidden */
-    double attention_skew_ratio; /* of decode attention's time: what follows the longest sequence */
+    double attention_skew_ratio; /* of decode attention's time: what follows the longest sequence; 0
+                                    when the file gives none, and not calibrated for any engine */
     double rank_wait_s; /* at every collective, for the last of two ranks; x log2 of the ranks */
     double launch_s;    /* host time to launch one kernel outside a graph */
     double quantise_s;  /* kernel that quantises a product's input; 0: the kernel before does it */

@@ -177,3 +177,10 @@ $ ridge serve --step-time 20ms --arrivals closed:4 --prompt 10 --answer 5 --limi
 <h2>Engine
 <h2>KV memory
 <h2>Assumptions
+
+# What the mean length of a batch leaves out is said where lengths differ, and only there.
+$ for o in '' '--attention-skew 0.5'; do ridge serve --hw h100-sxm --model llama-3.1-8b --trace $SHARED/inputs/files/azure_llm_trace_code_head300.csv $o | grep -c 'charged for the mean length of its batch'; done; ridge serve --hw h100-sxm --model llama-3.1-8b --arrivals poisson:5/s --isl 1000 --osl 20 --limit 50 | grep -c 'mean length'
+1
+0
+0
+[1]
