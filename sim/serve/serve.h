@@ -180,7 +180,7 @@ typedef struct rg_serve_result {
     int64_t kv_blocks;
     double busy_s, replica_s; /* replica seconds computing, and existing */
     double batch_time, kv_time, internal_time, external_time,
-        waiting_time; /* integrals over time */
+        waiting_time;         /* integrals over time */
     double longest_over_mean; /* ratio of the cached tokens in a decoding batch, summed over them */
     int64_t decoding_steps;
     int64_t most_running, most_blocks, most_waiting;
