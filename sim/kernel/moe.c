@@ -270,18 +270,24 @@ static double tuning_tokens(const rg_op_moe *s, rg_kernel_group group)
     return tokens;
 }
 
-/* Activations moved around the products, where rows are brought in order first. The result is
- * written for every token; of the input, what local experts were chosen for is read and permuted,
- * between the products and after them rows pass through memory. Triton's kernel for mxfp4 keeps a
- * place for every row, local or not. */
+/* Activations of tokens: all results are written, inputs that local experts were chosen for read.
+ */
+static double token_bytes(const rg_op_moe *s, const loads *l)
+{
+    const double tokens = (double)s->tokens;
+    return (tokens + fmin(tokens, l->total_rows)) * (double)s->hidden * rg_dtype_bits(s->act) / 8.0;
+}
+
+/* Activations of rows, where they are brought in order first: permuted, and passed through memory
+ * between the products and after them. Triton's kernel for mxfp4 keeps a place for every row, local
+ * or not. */
 static double permuted_bytes(const rg_op_moe *s, rg_kernel_group group, const loads *l, double up)
 {
-    const double tokens = (double)s->tokens, all_rows = tokens * (double)s->top_k;
+    const double all_rows = (double)s->tokens * (double)s->top_k;
     const double rows = group == RG_KG_MOE_W4 ? fmax(all_rows, l->total_rows) : l->total_rows;
     const double act = rg_dtype_bits(s->act) / 8.0, x = rg_dtype_bits(s->math) / 8.0;
     const double hidden = (double)s->hidden, inter = (double)s->inter;
-    return (tokens + fmin(tokens, rows)) * hidden * act +
-           rows * (hidden * (x + 2.0 * act) + (up + inter) * act);
+    return rows * (hidden * (x + 2.0 * act) + (up + inter) * act);
 }
 
 /* The same where the product gathers its rows itself (vLLM, fused_moe.py, fused_experts_impl):
@@ -377,10 +383,11 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
         out->l2 += l2;
         out->total += rg_kernel_join(sm, memory + l2, c[RG_MOE_OVERLAP]);
     }
+    const double plain = device->c[RG_KG_STREAM][RG_STREAM_MEMORY] * device->memory_rate;
     const double stream =
-        triton ? gathered_bytes(s, &l, up) /
-                     (device->c[RG_KG_STREAM][RG_STREAM_MEMORY] * device->memory_rate)
-               : c[RG_MOE_PASSES] * permuted_bytes(s, group, &l, up) / device->memory_rate;
+        triton ? gathered_bytes(s, &l, up) / plain
+               : token_bytes(s, &l) / plain +
+                     c[RG_MOE_PASSES] * permuted_bytes(s, group, &l, up) / device->memory_rate;
     out->memory += stream;
     out->total += stream;
     return RG_OK;
