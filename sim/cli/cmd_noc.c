@@ -95,7 +95,8 @@ const rg_command rg_cmd_noc = {
         "The closed form (empty-network latency, channel loads, bounds) is always printed beside. "
         "Where the network is saturated there is no steady latency, and none is printed; what "
         "gets through still is.\n\n"
-        "--replay runs each row of a reference curve with every parameter from its columns.",
+        "--replay runs each row of a reference curve with every parameter from its columns, on the "
+        "very packets that BookSim 2 draws from the row's seed, so that what differs is the model.",
     .examples = "  ridge noc mesh:8x8 --saturation\n"
                 "  ridge noc h100-like --from sm --to slice --closed\n"
                 "  ridge noc torus:8x8 -t tornado -l 0.1,0.2 --heat links.svg\n"

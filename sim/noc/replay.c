@@ -366,13 +366,15 @@ static rg_status read_traffic(curve_reader *r, rg_noc_replay_row *row, rg_err *e
     double offered;
     RG_TRY(rg_csv_column(r->csv, "offered_flits", &c, err));
     RG_TRY(rg_csv_real(r->csv, c, &offered, err));
-    if (!(offered > 0.0) || offered > cl->flits * 1.0000001)
-        return rg_fail(err, RG_ERR_INPUT, rg_csv_pos(r->csv, c),
-                       "offered_flits '%g' is not above 0 and at most one packet a cycle", offered);
     row->reference.offered_flits = offered;
     cl->packets_per_cycle = offered / cl->flits;
     RG_TRY(int_or(r, "use_read_write", 0, &read_write, err));
-    return read_write ? read_transactions(r, cl, offered, err) : RG_OK;
+    if (read_write)
+        RG_TRY(read_transactions(r, cl, offered, err));
+    if (!(offered > 0.0) || cl->packets_per_cycle > 1.0000001)
+        return rg_fail(err, RG_ERR_INPUT, rg_csv_pos(r->csv, c),
+                       "offered_flits '%g' is not above 0 and at most one packet a cycle", offered);
+    return RG_OK;
 }
 
 static rg_status read_protocol(const curve_reader *r, rg_noc_replay_row *row, rg_err *err)

@@ -91,6 +91,9 @@ $ ridge noc --replay $SHARED/noc/curves/x16_hot_p1_v4_b8.csv --seeds 2 --strict 
 6 of 6 judged rows are within tolerance (latency 2 % or 0.5 cycles up to 70 % of saturation, 8 % up to 90 %; accepted load 3 % past it).
   rows judged                                                      6
   rows within tolerance                                            6
+$ sed -n '1p;2s/,0.02,latency/,1.2,throughput/p' $SHARED/noc/curves/h32_rw_p15_v4_b8.csv >rw.csv; ridge noc --replay rw.csv --topology $SHARED/noc/hier32.any -f csv | cut -d, -f1,2   # flits of a transaction, which are six
+offered_flits,saturated
+1.2,true
 $ printf 'topology,k\nmoebius,4\n' >c.csv; ridge noc --replay c.csv
 ridge: c.csv:[...]column[...]
 [2]
