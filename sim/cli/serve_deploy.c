@@ -418,6 +418,8 @@ static rg_status load_engine(rg_serve_job *job, rg_err *err)
     const char *name = rg_setting(&job->settings, "engine", &pos);
     if (!name) {
         const char *policy = rg_setting(&job->settings, "policy", &pos);
+        if (!policy && job->measured)
+            policy = rg_policy_names[job->measured->rules.policy];
         name = policy && strcmp(policy, "sglang") == 0       ? "sglang"
                : policy && strncmp(policy, "trtllm", 6) == 0 ? "trtllm"
                                                              : "vllm";

@@ -343,10 +343,11 @@ static void priorities_are_served_first_and_keep_the_laws(void **state)
         requests[i].priority = i % 3;
         outputs += requests[i].output_tokens;
     }
-    for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
+    for (int i = 0; i < 4; i++) {
         rg_deployment d = deployment(RG_POLICY_VLLM1);
         d.rules.by_priority = true;
-        d.rules.asynchronous = asynchronous;
+        d.rules.asynchronous = i % 2;
+        d.rules.speculation = (rg_speculation){.drafts = i / 2 * 3, .acceptance = 0.6};
         watch w = {.budget = d.rules.max_batched_tokens, .most_sequences = d.rules.max_sequences};
         double waited[3] = {0};
         w.waited = waited;
