@@ -30,6 +30,10 @@ static const csv_format formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
+/* Under which others write arrivals where a format may do without; seconds, or dates. */
+static const char *const arrival_names[] = {"arrived_at", "arrival_s", "arrival_time",
+                                            "timestamp",  "TIMESTAMP", NULL};
+
 typedef struct csv_reader {
     rg_row_reader base;
     rg_csv *csv;
@@ -112,7 +116,7 @@ static rg_status read_arrival(csv_reader *r, rg_row *row, rg_err *err)
         if (!rg_row_parse_time(text, &row->arrival_ns))
             return rg_fail(err, RG_ERR_INPUT, rg_csv_pos(r->csv, r->arrival),
                            "'%s' is not a time; write it as '2023-11-16 18:17:03.9799600'", text);
-    } else {
+    } else if (r->format->arrival_required || !rg_row_parse_time(text, &row->arrival_ns)) {
         double seconds;
         RG_TRY(rg_csv_real(r->csv, r->arrival, &seconds, err));
         if (!(fabs(seconds) < 4e9))
@@ -214,6 +218,8 @@ rg_status rg_row_reader_csv(rg_arena *arena, rg_csv *csv, const char *path, cons
     RG_TRY(rg_csv_column(csv, f->prompt, &r->prompt, err));
     RG_TRY(rg_csv_column(csv, f->output, &r->output, err));
     r->arrival = find(csv, f->arrival);
+    for (int i = 0; arrival_names[i] && r->arrival < 0 && !f->arrival_required; i++)
+        r->arrival = find(csv, arrival_names[i]);
     if (r->arrival < 0 && f->arrival_required)
         RG_TRY(rg_csv_column(csv, f->arrival, &r->arrival, err));
     r->priority = find(csv, f->priority);

@@ -134,6 +134,24 @@ static void vidur_lengths_need_arrivals(void **state)
     ends(s);
 }
 
+/* Under a name of its own, as seconds or as a date; what is neither is named. */
+static void arrivals_are_found_under_other_names(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "timestamp,num_prefill_tokens,num_decode_tokens\n5.5,100,20\n7.25,200,40\n",
+        "num_prefill_tokens,num_decode_tokens,arrival_time\n100,20,2024-05-10 00:00:00.5\n"
+        "200,40,2024-05-10 00:00:02.25\n"};
+    for (int i = 0; i < 2; i++) {
+        rg_requests *s = parse("v.csv", texts[i]);
+        assert_false(rg_requests_facts(s)->no_arrivals);
+        assert_close(next(s).arrival_s + 1, 1, 1e-12);
+        assert_close(next(s).arrival_s, 1.75, 1e-12);
+        ends(s);
+    }
+    refused("v.csv", "timestamp,num_prefill_tokens,num_decode_tokens\nnoon,100,20\n", "'noon'", 2);
+}
+
 static void mooncake_ids_are_blocks_of_512_and_the_last_is_partial(void **state)
 {
     (void)state;
@@ -385,6 +403,7 @@ int main(void)
         TEST(azure_2024_times_carry_a_zone),
         TEST(burstgpt_failures_are_left_out_and_counted),
         TEST(vidur_lengths_need_arrivals),
+        TEST(arrivals_are_found_under_other_names),
         TEST(mooncake_ids_are_blocks_of_512_and_the_last_is_partial),
         TEST(vllm_and_sharegpt_give_lengths),
         TEST(rows_out_of_order_are_put_in_order_and_counted),
