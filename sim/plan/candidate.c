@@ -123,6 +123,11 @@ void rg_candidate_text(const rg_space *s, const rg_candidate *c, char *out, size
                          *b = &s->arrangements[c->prefill.arrangement];
     size_t used = 0;
     put_split(&a->parallel, out, size, &used);
+    if (c->rules.speculation.drafts > 0 && used < size)
+        used += (size_t)snprintf(out + used, size - used, " %s%lld",
+                                 c->speculate == RG_SPEC_NONE ? "drafts"
+                                                              : rg_spec_kind_name(c->speculate),
+                                 (long long)c->rules.speculation.drafts);
     if (c->pools.prefill > 0 && used < size) {
         used += (size_t)snprintf(out + used, size - used, " pools %lld:%lld",
                                  (long long)c->pools.prefill, (long long)c->pools.decode);
@@ -135,8 +140,4 @@ void rg_candidate_text(const rg_space *s, const rg_candidate *c, char *out, size
                 put_split(&b->parallel, out, size, &used);
         }
     }
-    if (c->rules.speculation.drafts > 0 && used < size)
-        snprintf(out + used, size - used, " %s%lld",
-                 c->speculate == RG_SPEC_NONE ? "drafts" : rg_spec_kind_name(c->speculate),
-                 (long long)c->rules.speculation.drafts);
 }

@@ -14,111 +14,6 @@ const char *rg_plan_metric_name(rg_plan_metric metric)
     return metric_names[metric];
 }
 
-/* Mistakes of a file are of its input, those of a command line of its usage. */
-static rg_status bad(rg_err *err, const rg_plan_names *v, int i, const char *name,
-                     const char *expected)
-{
-    return rg_fail(err, v->pos[i].file ? RG_ERR_INPUT : RG_ERR_USAGE, v->pos[i],
-                   "%s%s '%s' is not %s", v->pos[i].file ? "" : "option --", name, v->items[i],
-                   expected);
-}
-
-static rg_status relay(rg_status status, const rg_plan_names *v, const char *name, rg_err *err)
-{
-    if (status == RG_OK || !err)
-        return status;
-    char text[RG_ERR_TEXT_SIZE - 64];
-    snprintf(text, sizeof text, "%.900s", err->text);
-    const rg_pos pos = v->count > 0 ? v->pos[0] : RG_NOWHERE;
-    if (pos.file)
-        return rg_fail(err, RG_ERR_INPUT, pos, "%s", text);
-    return rg_fail(err, RG_ERR_USAGE, pos, "option --%s: %s", name, text);
-}
-
-static rg_status one_quantity(const rg_plan_text *t, const char *name, rg_dim dim, double *out,
-                              rg_err *err)
-{
-    const rg_plan_names *v = rg_plan_text_get(t, name);
-    if (v->count == 0)
-        return RG_OK;
-    RG_TRY(relay(rg_quantity_parse(v->items[0], dim, v->pos[0], name, out, err), v, name, err));
-    return *out >= 0 ? RG_OK : bad(err, v, 0, name, "0 or more");
-}
-
-static rg_status one_real(const rg_plan_text *t, const char *name, double least, double most,
-                          double *out, rg_err *err)
-{
-    const rg_plan_names *v = rg_plan_text_get(t, name);
-    char expected[64];
-    if (v->count == 0)
-        return RG_OK;
-    if (rg_text_to_real(v->items[0], out) && *out >= least && *out <= most)
-        return RG_OK;
-    snprintf(expected, sizeof expected, "a number from %g to %g", least, most);
-    return bad(err, v, 0, name, expected);
-}
-
-static rg_status one_int(const rg_plan_text *t, const char *name, int64_t least, int64_t most,
-                         int64_t *out, rg_err *err)
-{
-    const rg_plan_names *v = rg_plan_text_get(t, name);
-    char expected[64];
-    if (v->count == 0)
-        return RG_OK;
-    if (rg_text_to_int(v->items[0], out) && *out >= least && *out <= most)
-        return RG_OK;
-    snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)least,
-             (long long)most);
-    return bad(err, v, 0, name, expected);
-}
-
-static const char *one_text(const rg_plan_text *t, const char *name)
-{
-    const rg_plan_names *v = rg_plan_text_get(t, name);
-    return v->count > 0 ? v->items[0] : NULL;
-}
-
-static rg_status ints(const rg_plan_text *t, const char *name, int64_t least, rg_plan_ints *out,
-                      rg_err *err)
-{
-    const rg_plan_names *v = rg_plan_text_get(t, name);
-    for (int i = 0; i < v->count; i++) {
-        if (!rg_text_to_int(v->items[i], &out->items[i]) || out->items[i] < least ||
-            out->items[i] > 1 << 30)
-            return bad(err, v, i, name, least == 0 ? "0 or more" : "a whole number of 1 or more");
-        out->count++;
-    }
-    return RG_OK;
-}
-
-static rg_status bools(const rg_plan_text *t, const char *name, bool out[2], bool *given,
-                       rg_err *err)
-{
-    const rg_plan_names *v = rg_plan_text_get(t, name);
-    *given = v->count > 0;
-    for (int i = 0; i < v->count; i++) {
-        const bool yes = strcmp(v->items[i], "true") == 0;
-        if (!yes && strcmp(v->items[i], "false") != 0)
-            return bad(err, v, i, name, "true or false");
-        out[yes] = true;
-    }
-    return RG_OK;
-}
-
-static rg_status choice(const rg_plan_names *v, int i, const char *name, const char *const *names,
-                        int *out, rg_err *err)
-{
-    for (*out = 0; names[*out]; (*out)++)
-        if (strcmp(names[*out], v->items[i]) == 0)
-            return RG_OK;
-    char all[256] = "one of ";
-    for (int n = 0; names[n]; n++) {
-        strncat(all, n == 0 ? "" : ", ", sizeof all - strlen(all) - 1);
-        strncat(all, names[n], sizeof all - strlen(all) - 1);
-    }
-    return bad(err, v, i, name, all);
-}
-
 /* ---- limits: "p95:1s", "mean:300ms", "1s" (p95) */
 
 static rg_status read_limit(const rg_plan_names *v, int i, rg_plan_metric metric, rg_plan *out,
@@ -133,7 +28,7 @@ static rg_status read_limit(const rg_plan_names *v, int i, rg_plan_metric metric
         double percent;
         time = colon + 1;
         if ((size_t)(colon - text) >= sizeof share)
-            return bad(err, v, i, name, expected);
+            return rg_plan_text_bad(err, v, i, name, expected);
         memcpy(share, text, (size_t)(colon - text));
         share[colon - text] = 0;
         if (strcmp(share, "mean") == 0)
@@ -142,12 +37,13 @@ static rg_status read_limit(const rg_plan_names *v, int i, rg_plan_metric metric
                  percent <= 100)
             limit.quantile = percent / 100;
         else
-            return bad(err, v, i, name, expected);
+            return rg_plan_text_bad(err, v, i, name, expected);
     }
-    RG_TRY(relay(rg_quantity_parse(time, RG_DIM_SECONDS, v->pos[i], name, &limit.seconds, err), v,
-                 name, err));
+    RG_TRY(rg_plan_text_relay(
+        rg_quantity_parse(time, RG_DIM_SECONDS, v->pos[i], name, &limit.seconds, err), v, name,
+        err));
     if (!(limit.seconds > 0))
-        return bad(err, v, i, name, expected);
+        return rg_plan_text_bad(err, v, i, name, expected);
     if (out->limit_count == RG_PLAN_LIMITS)
         return rg_fail(err, RG_ERR_LIMIT, v->pos[i], "more than %d limits", RG_PLAN_LIMITS);
     out->limits[out->limit_count++] = limit;
@@ -188,7 +84,8 @@ static rg_status read_length(const rg_plan_text *t, const char *name, const char
                              rg_length_spec *out, double *mean, rg_err *err)
 {
     const rg_plan_names *v = rg_plan_text_get(t, name);
-    RG_TRY(relay(rg_length_parse(v->count > 0 ? v->items[0] : fallback, out, err), v, name, err));
+    RG_TRY(rg_plan_text_relay(rg_length_parse(v->count > 0 ? v->items[0] : fallback, out, err), v,
+                              name, err));
     *mean = out->kind == RG_LENGTH_FIXED || out->kind == RG_LENGTH_LOGNORMAL
                 ? out->mean
                 : 0.5 * (double)(out->least + out->most);
@@ -205,7 +102,7 @@ static rg_status read_offline(const rg_plan_text *t, rg_plan *out, rg_err *err)
 {
     static const char *const not_offline[] = {"rate", "users", "think", "ttft", "e2e"};
     bool given, values[2] = {false, false};
-    RG_TRY(bools(t, "offline", values, &given, err));
+    RG_TRY(rg_plan_text_bools(t, "offline", values, &given, err));
     out->offline = values[true];
     for (size_t i = 0; i < sizeof not_offline / sizeof not_offline[0] && out->offline; i++) {
         const rg_plan_names *v = rg_plan_text_get(t, not_offline[i]);
@@ -223,13 +120,13 @@ static rg_status read_offline(const rg_plan_text *t, rg_plan *out, rg_err *err)
 static rg_status read_traffic(const rg_plan_text *t, rg_plan *out, rg_err *err)
 {
     rg_plan_traffic *x = &out->traffic;
-    RG_TRY(one_quantity(t, "rate", RG_DIM_PER_SECOND, &x->rate_per_s, err));
-    RG_TRY(one_int(t, "users", 1, 1 << 24, &x->users, err));
-    RG_TRY(one_quantity(t, "think", RG_DIM_SECONDS, &x->think_s, err));
-    RG_TRY(one_int(t, "system-prompt", 0, 1 << 24, &x->system_tokens, err));
-    RG_TRY(one_int(t, "limit", 1, 1 << 24, &x->requests, err));
-    x->trace = one_text(t, "trace");
-    x->trace_format = one_text(t, "trace-format");
+    RG_TRY(rg_plan_text_quantity(t, "rate", RG_DIM_PER_SECOND, &x->rate_per_s, err));
+    RG_TRY(rg_plan_text_int(t, "users", 1, 1 << 24, &x->users, err));
+    RG_TRY(rg_plan_text_quantity(t, "think", RG_DIM_SECONDS, &x->think_s, err));
+    RG_TRY(rg_plan_text_int(t, "system-prompt", 0, 1 << 24, &x->system_tokens, err));
+    RG_TRY(rg_plan_text_int(t, "limit", 1, 1 << 24, &x->requests, err));
+    x->trace = rg_plan_text_one(t, "trace");
+    x->trace_format = rg_plan_text_one(t, "trace-format");
     RG_TRY(read_length(t, "isl", "2048", &x->prompt, &x->mean_prompt, err));
     RG_TRY(read_length(t, "osl", "256", &x->output, &x->mean_output, err));
     RG_TRY(read_offline(t, out, err));
@@ -241,7 +138,8 @@ static rg_status read_traffic(const rg_plan_text *t, rg_plan *out, rg_err *err)
         return rg_fail(err, RG_ERR_USAGE, rg_plan_text_get(t, "think")->pos[0],
                        "a time to think needs users: say how many");
     if (rg_plan_text_get(t, "rate")->count > 0 && !(x->rate_per_s > 0))
-        return bad(err, rg_plan_text_get(t, "rate"), 0, "rate", "above 0, such as 20/s");
+        return rg_plan_text_bad(err, rg_plan_text_get(t, "rate"), 0, "rate",
+                                "above 0, such as 20/s");
     return RG_OK;
 }
 
@@ -270,8 +168,8 @@ static rg_status read_pools(const rg_plan_text *t, rg_plan *out, rg_err *err)
                 p.prefill = -1;
         }
         if (p.prefill < 0 || (p.prefill == 0 && strcmp(text, "aggregated") != 0))
-            return bad(err, v, i, "pools",
-                       "aggregated, disaggregated, or prefill:decode such as 1:2");
+            return rg_plan_text_bad(err, v, i, "pools",
+                                    "aggregated, disaggregated, or prefill:decode such as 1:2");
         if (out->pool_count < RG_PLAN_LIST)
             out->pools[out->pool_count++] = p;
     }
@@ -289,11 +187,11 @@ static rg_status check_prefill(const rg_plan_text *t, const rg_plan *plan, rg_er
         split |= plan->pools[i].prefill > 0;
     for (int i = 0; i < 4 && !split; i++)
         if (rg_plan_text_get(t, names[i])->count > 0)
-            return bad(err, rg_plan_text_get(t, names[i]), 0, names[i],
-                       "read without split pools; add --pools disaggregated");
+            return rg_plan_text_bad(err, rg_plan_text_get(t, names[i]), 0, names[i],
+                                    "read without split pools; add --pools disaggregated");
     if (plan->prefill_devices.count > 0 && plan->devices.count == 0)
-        return bad(err, &plan->prefill_devices, 0, "prefill-hw",
-                   "read without --hw, the devices that decode");
+        return rg_plan_text_bad(err, &plan->prefill_devices, 0, "prefill-hw",
+                                "read without --hw, the devices that decode");
     return RG_OK;
 }
 
@@ -303,7 +201,7 @@ static rg_status read_rules(const rg_plan_text *t, rg_plan *out, rg_err *err)
     const rg_plan_names *v = rg_plan_text_get(t, "scheduler");
     for (int i = 0; i < v->count && i < RG_POLICY_COUNT; i++) {
         int kind;
-        RG_TRY(choice(v, i, "scheduler", rg_policy_names, &kind, err));
+        RG_TRY(rg_plan_text_choice(v, i, "scheduler", rg_policy_names, &kind, err));
         out->policies[out->policy_count++] = (rg_policy_kind)kind;
     }
     if (out->policy_count == 0)
@@ -311,13 +209,13 @@ static rg_status read_rules(const rg_plan_text *t, rg_plan *out, rg_err *err)
     v = rg_plan_text_get(t, "reservation");
     for (int i = 0; i < v->count && i < 3; i++) {
         int kind;
-        RG_TRY(choice(v, i, "reservation", reservations, &kind, err));
+        RG_TRY(rg_plan_text_choice(v, i, "reservation", reservations, &kind, err));
         out->reservations[out->reservation_count++] = (rg_reservation)kind;
     }
     if (out->reservation_count == 0)
         out->reservation_count = 1;
-    out->engine = one_text(t, "engine");
-    return one_real(t, "memory-utilisation", 0.01, 1, &out->memory_utilisation, err);
+    out->engine = rg_plan_text_one(t, "engine");
+    return rg_plan_text_real(t, "memory-utilisation", 0.01, 1, &out->memory_utilisation, err);
 }
 
 /* ---- speculation */
@@ -333,7 +231,8 @@ static rg_status read_acceptance(const rg_plan_text *t, double by_kind[RG_SPEC_C
         double value;
         bool known = sign == NULL;
         if (!rg_text_to_real(sign ? sign + 1 : text, &value) || value < 0 || value > 1)
-            return bad(err, v, i, "acceptance", "a number from 0 to 1, or KIND=NUMBER");
+            return rg_plan_text_bad(err, v, i, "acceptance",
+                                    "a number from 0 to 1, or KIND=NUMBER");
         for (int k = 0; k < RG_SPEC_COUNT; k++) {
             const char *name = rg_spec_kind_name((rg_spec_kind)k);
             const bool meant = !sign || (strlen(name) == (size_t)(sign - text) &&
@@ -343,7 +242,8 @@ static rg_status read_acceptance(const rg_plan_text *t, double by_kind[RG_SPEC_C
                 by_kind[k] = value;
         }
         if (!known)
-            return bad(err, v, i, "acceptance", "of a kind of speculation; eagle=0.8 would do");
+            return rg_plan_text_bad(err, v, i, "acceptance",
+                                    "of a kind of speculation; eagle=0.8 would do");
     }
     return RG_OK;
 }
@@ -364,9 +264,10 @@ static rg_status add_kinds(const rg_plan_text *t, const double *acceptance,
     const rg_plan_ints *lengths = drafts->count > 0 ? drafts : &three;
     for (int i = 0; i < v->count; i++) {
         rg_spec_kind kind;
-        RG_TRY(relay(rg_spec_kind_parse(v->items[i], &kind, err), v, "speculate", err));
+        RG_TRY(
+            rg_plan_text_relay(rg_spec_kind_parse(v->items[i], &kind, err), v, "speculate", err));
         if (kind == RG_SPEC_DRAFT_MODEL && !out->draft_model)
-            return bad(err, v, i, "speculate", "possible without --draft-model NAME");
+            return rg_plan_text_bad(err, v, i, "speculate", "possible without --draft-model NAME");
         if (kind == RG_SPEC_NONE)
             add_speculation(out, kind, 0, 0, 0);
         for (int k = 0; k < lengths->count && kind != RG_SPEC_NONE; k++)
@@ -384,21 +285,22 @@ static rg_status read_speculation(const rg_plan_text *t, rg_plan *out, rg_err *e
                         *draft_cost = rg_plan_text_get(t, "draft-cost"),
                         *model = rg_plan_text_get(t, "draft-model");
     RG_TRY(read_acceptance(t, acceptance, err));
-    RG_TRY(one_real(t, "draft-cost", 0, 10, &cost, err));
-    RG_TRY(ints(t, "drafts", 0, &drafts, err));
+    RG_TRY(rg_plan_text_real(t, "draft-cost", 0, 10, &cost, err));
+    RG_TRY(rg_plan_text_ints(t, "drafts", 0, &drafts, err));
     for (int i = 0; i < drafts.count; i++)
         if (drafts.items[i] > RG_SPEC_MOST_DEPTH)
-            return bad(err, rg_plan_text_get(t, "drafts"), i, "drafts", "64 or less");
-    out->draft_model = one_text(t, "draft-model");
+            return rg_plan_text_bad(err, rg_plan_text_get(t, "drafts"), i, "drafts", "64 or less");
+    out->draft_model = rg_plan_text_one(t, "draft-model");
     if (kinds->count > 0 && draft_cost->count > 0)
-        return bad(err, draft_cost, 0, "draft-cost",
-                   "read with --speculate, which knows what drafts take");
+        return rg_plan_text_bad(err, draft_cost, 0, "draft-cost",
+                                "read with --speculate, which knows what drafts take");
     RG_TRY(add_kinds(t, acceptance, &drafts, out, err));
     bool wanted = out->draft_model == NULL;
     for (int i = 0; i < out->speculation_count; i++)
         wanted |= out->speculations[i].kind == RG_SPEC_DRAFT_MODEL;
     if (!wanted)
-        return bad(err, model, 0, "draft-model", "read without --speculate draft_model");
+        return rg_plan_text_bad(err, model, 0, "draft-model",
+                                "read without --speculate draft_model");
     for (int i = 0; i < drafts.count && kinds->count == 0; i++)
         add_speculation(out, RG_SPEC_NONE, drafts.items[i], acceptance[RG_SPEC_NONE],
                         drafts.items[i] > 0 ? cost : 0);
@@ -423,19 +325,20 @@ static rg_status read_choices(const rg_plan_text *t, rg_plan *out, rg_err *err)
     out->kv_types = *rg_plan_text_get(t, "kv-type");
     RG_TRY(check_formats(&out->weight_types, err));
     RG_TRY(check_formats(&out->kv_types, err));
-    RG_TRY(ints(t, "tp", 1, &out->tp, err));
-    RG_TRY(ints(t, "pp", 1, &out->pp, err));
-    RG_TRY(ints(t, "ep", 1, &out->ep, err));
-    RG_TRY(ints(t, "cp", 1, &out->cp, err));
+    RG_TRY(rg_plan_text_ints(t, "tp", 1, &out->tp, err));
+    RG_TRY(rg_plan_text_ints(t, "pp", 1, &out->pp, err));
+    RG_TRY(rg_plan_text_ints(t, "ep", 1, &out->ep, err));
+    RG_TRY(rg_plan_text_ints(t, "cp", 1, &out->cp, err));
     out->prefill_devices = *rg_plan_text_get(t, "prefill-hw");
-    RG_TRY(ints(t, "prefill-tp", 1, &out->prefill_tp, err));
-    RG_TRY(ints(t, "prefill-pp", 1, &out->prefill_pp, err));
-    RG_TRY(ints(t, "prefill-ep", 1, &out->prefill_ep, err));
-    RG_TRY(ints(t, "max-sequences", 1, &out->max_sequences, err));
-    RG_TRY(ints(t, "max-tokens", 1, &out->max_tokens, err));
+    RG_TRY(rg_plan_text_ints(t, "prefill-tp", 1, &out->prefill_tp, err));
+    RG_TRY(rg_plan_text_ints(t, "prefill-pp", 1, &out->prefill_pp, err));
+    RG_TRY(rg_plan_text_ints(t, "prefill-ep", 1, &out->prefill_ep, err));
+    RG_TRY(rg_plan_text_ints(t, "max-sequences", 1, &out->max_sequences, err));
+    RG_TRY(rg_plan_text_ints(t, "max-tokens", 1, &out->max_tokens, err));
     RG_TRY(read_speculation(t, out, err));
-    RG_TRY(bools(t, "attention-dp", out->attention_dp, &out->attention_dp_given, err));
-    RG_TRY(bools(t, "prefix-caching", out->prefix_caching, &out->prefix_caching_given, err));
+    RG_TRY(rg_plan_text_bools(t, "attention-dp", out->attention_dp, &out->attention_dp_given, err));
+    RG_TRY(rg_plan_text_bools(t, "prefix-caching", out->prefix_caching, &out->prefix_caching_given,
+                              err));
     RG_TRY(read_pools(t, out, err));
     RG_TRY(check_prefill(t, out, err));
     return read_rules(t, out, err);
@@ -450,13 +353,13 @@ static rg_status read_prices(const rg_plan_text *t, rg_plan *out, rg_err *err)
         static const char expected[] = "DEVICE=PRICE, such as h100-sxm=2.5 $/h";
         const char *sign = strchr(v->items[i], '=');
         if (!sign)
-            return bad(err, v, i, "price", expected);
+            return rg_plan_text_bad(err, v, i, "price", expected);
         rg_plan_names *names = &out->price_names;
-        RG_TRY(relay(rg_quantity_parse(sign + 1, RG_DIM_USD_PER_HOUR, v->pos[i], "price",
-                                       &out->price_values[i], err),
-                     v, "price", err));
+        RG_TRY(rg_plan_text_relay(rg_quantity_parse(sign + 1, RG_DIM_USD_PER_HOUR, v->pos[i],
+                                                    "price", &out->price_values[i], err),
+                                  v, "price", err));
         if (!(out->price_values[i] > 0))
-            return bad(err, v, i, "price", expected);
+            return rg_plan_text_bad(err, v, i, "price", expected);
         names->items[i] = rg_plan_text_cut(t, v->items[i], (size_t)(sign - v->items[i]), err);
         if (!names->items[i])
             return RG_ERR_LIMIT;
@@ -475,36 +378,39 @@ static rg_status read_money(const rg_plan_text *t, rg_plan *out, rg_err *err)
     int index = 0;
     out->goal_given = v->count > 0;
     if (v->count > 0)
-        RG_TRY(choice(v, 0, "goal", goals, &index, err));
+        RG_TRY(rg_plan_text_choice(v, 0, "goal", goals, &index, err));
     out->goal = (rg_plan_goal)index;
     index = RG_PRICE_ON_DEMAND;
     v = rg_plan_text_get(t, "term");
     if (v->count > 0)
-        RG_TRY(choice(v, 0, "term", terms, &index, err));
+        RG_TRY(rg_plan_text_choice(v, 0, "term", terms, &index, err));
     out->term = (rg_price_term)index;
-    out->prices = one_text(t, "prices");
-    out->provider = one_text(t, "provider");
+    out->prices = rg_plan_text_one(t, "prices");
+    out->provider = rg_plan_text_one(t, "provider");
     if (out->provider)
         out->provider_pos = rg_plan_text_get(t, "provider")->pos[0];
     RG_TRY(read_prices(t, out, err));
     out->most_devices = 1024;
     out->few = RG_PLAN_FEW;
-    RG_TRY(one_int(t, "most-devices", 1, 1 << 20, &out->most_devices, err));
-    RG_TRY(one_quantity(t, "power-cap", RG_DIM_WATTS, &out->power_cap_w, err));
+    RG_TRY(rg_plan_text_int(t, "most-devices", 1, 1 << 20, &out->most_devices, err));
+    RG_TRY(rg_plan_text_quantity(t, "power-cap", RG_DIM_WATTS, &out->power_cap_w, err));
     out->site.overhead_ratio = 1;
-    RG_TRY(one_quantity(t, "carbon", RG_DIM_GRAMS_PER_KWH, &out->site.carbon_g_per_kwh, err));
-    RG_TRY(one_real(t, "overhead", 1, 10, &out->site.overhead_ratio, err));
-    RG_TRY(one_quantity(t, "tariff", RG_DIM_USD_PER_KWH, &out->site.tariff_usd_per_kwh, err));
+    RG_TRY(
+        rg_plan_text_quantity(t, "carbon", RG_DIM_GRAMS_PER_KWH, &out->site.carbon_g_per_kwh, err));
+    RG_TRY(rg_plan_text_real(t, "overhead", 1, 10, &out->site.overhead_ratio, err));
+    RG_TRY(
+        rg_plan_text_quantity(t, "tariff", RG_DIM_USD_PER_KWH, &out->site.tariff_usd_per_kwh, err));
     v = rg_plan_text_get(t, "exhaustive");
     if (v->count > 0 && strcmp(v->items[0], "true") != 0 && strcmp(v->items[0], "false") != 0)
-        return bad(err, v, 0, "exhaustive", "true or false");
+        return rg_plan_text_bad(err, v, 0, "exhaustive", "true or false");
     out->exhaustive = v->count > 0 && strcmp(v->items[0], "true") == 0;
     return RG_OK;
 }
 
 rg_status rg_plan_read(rg_plan_text *t, rg_plan *out, rg_err *err)
 {
-    *out = (rg_plan){.path = rg_plan_text_path(t), .model = one_text(t, "model"), .seed = 1};
+    *out =
+        (rg_plan){.path = rg_plan_text_path(t), .model = rg_plan_text_one(t, "model"), .seed = 1};
     if (!out->model)
         return rg_fail(err, out->path ? RG_ERR_INPUT : RG_ERR_USAGE, (rg_pos){out->path, 1, 1},
                        "what model? give model: NAME; 'ridge list models' names them");

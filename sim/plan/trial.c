@@ -288,12 +288,15 @@ static void take(const rg_plan *plan, rg_serve_result *r, rg_trial *out)
         out->excess = INFINITY;
 }
 
-int64_t rg_trial_part(const rg_plan_requests *r, int64_t replicas)
+int64_t rg_trial_part(const rg_plan_requests *r, const rg_candidate *c, int64_t replicas)
 {
-    const double part = ceil((double)replicas * r->coverage_ratio);
-    if (r->coverage_ratio >= 1 || replicas <= RG_PLAN_LEAST_PART)
+    const double wanted = fmax(ceil((double)replicas * r->coverage_ratio), RG_PLAN_LEAST_PART);
+    if (r->coverage_ratio >= 1 || wanted >= (double)replicas)
         return replicas;
-    return part > RG_PLAN_LEAST_PART ? (int64_t)part : RG_PLAN_LEAST_PART;
+    /* whole proportions of the pools, so that neither is busier than in the fleet */
+    const int64_t unit = c->pools.prefill > 0 ? c->pools.prefill + c->pools.decode : 1;
+    const int64_t part = ((int64_t)wanted + unit - 1) / unit * unit;
+    return part < replicas ? part : replicas;
 }
 
 /* Arrivals of a part over those of the fleet: no replica of it gets less than in the fleet. */
@@ -310,7 +313,7 @@ rg_status rg_trial_run(rg_worker *w, const rg_candidate *c, const rg_plan_reques
     rg_deployment d;
     rg_requests *stream;
     const rg_goals goals = {0};
-    const int64_t part = rg_trial_part(requests, replicas);
+    const int64_t part = rg_trial_part(requests, c, replicas);
     const double share = part_of_arrivals(w->space, c, replicas, part);
     *out = (rg_trial){.replicas = replicas,
                       .simulated = part,

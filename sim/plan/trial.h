@@ -42,7 +42,8 @@ void rg_worker_free(rg_worker *worker);
  * are, if anything, longer. The bound stands: with m of R replicas and arrivals over R/m times the
  * span, the work fits m (span R/m + T) <= R (span + T). */
 enum { RG_PLAN_LEAST_PART = 8 };
-int64_t rg_trial_part(const rg_plan_requests *requests, int64_t replicas);
+int64_t rg_trial_part(const rg_plan_requests *requests, const rg_candidate *candidate,
+                      int64_t replicas);
 
 /** How a trial departs from the plan's own traffic. */
 typedef struct rg_trial_how {
