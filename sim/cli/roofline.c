@@ -304,8 +304,10 @@ static void write_rows(rg_plot *plot, const rg_roof_figure *f)
         const rg_roof_point *p = &f->points[i];
         char key[32];
         snprintf(key, sizeof key, "row_%d", i + 1);
-        rg_plot_text(plot, key, "%-4s %-20.20s %5.1f %% %5.1f %%", p->id, p->name,
-                     p->class == RG_ROOF_MEASURED ? 0.0 : 100.0 * p->share,
+        char share[16] = "      -"; /* of a pass; a measured kernel belongs to none */
+        if (p->class != RG_ROOF_MEASURED)
+            snprintf(share, sizeof share, "%5.1f %%", 100.0 * p->share);
+        rg_plot_text(plot, key, "%-4s %-20.20s %s %5.1f %%", p->id, p->name, share,
                      100.0 * p->roofline_seconds / p->seconds);
         snprintf(key, sizeof key, "row_class_%d", i + 1);
         rg_plot_number(plot, key, p->class);

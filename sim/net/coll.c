@@ -27,7 +27,7 @@ static const char *unfit(const rg_coll_context *x, const rg_coll_query *q, const
     switch (algorithm) {
     case RG_ALG_RING:
         return q->op == RG_COLL_ALL_TO_ALL || q->op == RG_COLL_SEND_RECV
-                   ? "all-to-all and send-recv are direct"
+                   ? "all-to-all and send-recv go straight from rank to rank"
                    : NULL;
     case RG_ALG_TREE:
         return all || q->op == RG_COLL_BROADCAST || q->op == RG_COLL_REDUCE
