@@ -10,20 +10,19 @@
  * kernel. Starts are round figures of the size that the mechanism has on any recent GPU; a cycle is
  * one of the boost clock. */
 static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
-    [RG_GEMM_START] = {"start_cycles", 2500, 500, 20000, 0.7, true,
-                       "launch, first loads and last stores of one kernel"},
-    [RG_GEMM_WAVE] = {"wave_cycles", 2500, 100, 12000, 0.7, true,
-                      "filling and draining the pipeline, once for each wave of tiles"},
+    [RG_GEMM_START] = {"start_cycles", 5000, 500, 20000, 0.7, true,
+                       "launch, first loads and last stores of one kernel, filling and draining its "
+                       "pipeline once"},
+    [RG_GEMM_WAVE] = {"wave_cycles", 4000, 100, 12000, 0.7, true,
+                      "draining and filling the pipeline between two waves of tiles"},
     [RG_GEMM_L2_SM] = {"l2_sm_bytes_per_cycle", 64, 10, 200, 0.3, false,
                        "operand bytes that one SM takes from L2 in a cycle"},
     [RG_GEMM_COMPUTE] = {"compute_ratio", 0.90, 0.3, 1.08, 0.1, false,
                          "share of the dense matrix peak in a tile's main loop, in bursts"},
     [RG_GEMM_SUSTAINED] = {"sustained_ratio", 0.80, 0.3, 1.0, 0.03, false,
-                           "the same in runs long enough for the power limit"},
-    [RG_GEMM_MEMORY] = {"memory_ratio", 0.85, 0.4, 1.0, 0.1, false,
+                           "share of it that the power limit leaves to all SMs together in long runs"},
+    [RG_GEMM_MEMORY] = {"memory_ratio", 0.87, 0.4, 1.0, 0.03, false,
                         "share of the memory bandwidth that large reads reach"},
-    [RG_GEMM_RAMP] = {"memory_ramp_us", 1.0, 0.05, 8, 0.7, false,
-                      "time until the memory runs at that rate"},
     [RG_GEMM_SPLIT] = {"split_cycles", 4000, 100, 40000, 0.7, true,
                        "reduction over the parts of a split K, beside its bytes"},
     [RG_GEMM_OVERLAP] = {"overlap_power", 3, 1, 8, 0.5, false,
@@ -39,6 +38,9 @@ static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
     [RG_GEMM_EMPTY_ROW] = {"empty_row_cycles", 2, 0.01, 20, 1.0, true,
                            "a row of a block-scaled kernel's last tile that lies beyond m, in each "
                            "step of K"},
+    [RG_GEMM_CONVERT] = {"convert_cycles", 2, 0.05, 20, 0.7, true,
+                         "weight-only kernels: a column of weights brought to the product's type, "
+                         "in each step of K"},
 };
 
 static const rg_kernel_constant prefill[RG_PRE_COUNT] = {

@@ -62,7 +62,6 @@ enum {
     RG_GEMM_COMPUTE,   /* compute_ratio: share of the matrix peak in a tile's main loop, bursts */
     RG_GEMM_SUSTAINED, /* sustained_ratio: the same in long runs, under the power cap */
     RG_GEMM_MEMORY,    /* memory_ratio: share of the memory bandwidth */
-    RG_GEMM_RAMP,      /* memory_ramp_us: until the memory runs at that rate */
     RG_GEMM_SPLIT,     /* split_cycles: reduction of a split K, beside its bytes */
     RG_GEMM_OVERLAP,   /* overlap_power: p of (a^p + b^p)^(1/p) that joins SM and memory time */
     RG_GEMM_L2_SHARE,  /* l2_share_ratio: part of L2 that holds data for repeated reads */
@@ -70,6 +69,7 @@ enum {
     RG_GEMM_QUANTISE,  /* quantise_us: kernels that quantise X, launched before the product */
     RG_GEMM_QUANTISE_PASSES, /* quantise_passes_ratio: times X is moved by them */
     RG_GEMM_EMPTY_ROW,       /* empty_row_cycles: a row of a tile beyond m, in each step of K */
+    RG_GEMM_CONVERT,         /* convert_cycles: a column of weights to the product's type, a step */
     RG_GEMM_COUNT,
 };
 
