@@ -10,17 +10,19 @@
  * kernel. Starts are round figures of the size that the mechanism has on any recent GPU; a cycle is
  * one of the boost clock. */
 static const rg_kernel_constant gemm[RG_GEMM_COUNT] = {
-    [RG_GEMM_START] = {"start_cycles", 5000, 500, 20000, 0.7, true,
-                       "launch, first loads and last stores of one kernel, filling and draining its "
-                       "pipeline once"},
+    [RG_GEMM_START] =
+        {"start_cycles", 5000, 500, 20000, 0.7, true,
+         "launch, first loads and last stores of one kernel, filling and draining its "
+         "pipeline once"},
     [RG_GEMM_WAVE] = {"wave_cycles", 4000, 100, 12000, 0.7, true,
                       "draining and filling the pipeline between two waves of tiles"},
-    [RG_GEMM_L2_SM] = {"l2_sm_bytes_per_cycle", 64, 10, 200, 0.3, false,
+    [RG_GEMM_L2_SM] = {"l2_sm_bytes_per_cycle", 48, 10, 200, 0.3, false,
                        "operand bytes that one SM takes from L2 in a cycle"},
     [RG_GEMM_COMPUTE] = {"compute_ratio", 0.90, 0.3, 1.08, 0.1, false,
                          "share of the dense matrix peak in a tile's main loop, in bursts"},
-    [RG_GEMM_SUSTAINED] = {"sustained_ratio", 0.80, 0.3, 1.0, 0.03, false,
-                           "share of it that the power limit leaves to all SMs together in long runs"},
+    [RG_GEMM_SUSTAINED] =
+        {"sustained_ratio", 0.80, 0.3, 1.0, 0.03, false,
+         "share of it that the power limit leaves to all SMs together in long runs"},
     [RG_GEMM_MEMORY] = {"memory_ratio", 0.87, 0.4, 1.0, 0.03, false,
                         "share of the memory bandwidth that large reads reach"},
     [RG_GEMM_SPLIT] = {"split_cycles", 4000, 100, 40000, 0.7, true,

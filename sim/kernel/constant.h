@@ -56,11 +56,11 @@ extern const rg_kernel_group_info rg_kernel_groups[RG_KG_COUNT];
 
 /* Products. Y[m,n] = X[m,k] W[n,k]. */
 enum {
-    RG_GEMM_START,     /* start_cycles: launch, first loads, last stores of a kernel */
-    RG_GEMM_WAVE,      /* wave_cycles: filling and draining the pipeline, once a wave of tiles */
-    RG_GEMM_L2_SM,     /* l2_sm_bytes_per_cycle: L2 to one SM while a tile's operands stream in */
-    RG_GEMM_COMPUTE,   /* compute_ratio: share of the matrix peak in a tile's main loop, bursts */
-    RG_GEMM_SUSTAINED, /* sustained_ratio: the same in long runs, under the power cap */
+    RG_GEMM_START,   /* start_cycles: launch, first loads, last stores, filling and draining once */
+    RG_GEMM_WAVE,    /* wave_cycles: draining and filling the pipeline between two waves of tiles */
+    RG_GEMM_L2_SM,   /* l2_sm_bytes_per_cycle: L2 to one SM while a tile's operands stream in */
+    RG_GEMM_COMPUTE, /* compute_ratio: share of the matrix peak in a tile's main loop, bursts */
+    RG_GEMM_SUSTAINED, /* sustained_ratio: share of it that all SMs together keep in long runs */
     RG_GEMM_MEMORY,    /* memory_ratio: share of the memory bandwidth */
     RG_GEMM_SPLIT,     /* split_cycles: reduction of a split K, beside its bytes */
     RG_GEMM_OVERLAP,   /* overlap_power: p of (a^p + b^p)^(1/p) that joins SM and memory time */

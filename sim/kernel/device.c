@@ -8,10 +8,12 @@
 #include <string.h>
 
 /* What a generation changes beyond its datasheet, and which fitted devices lend constants to it:
- * one for what the machine does, one for what the kernel library does. fine     tiles in steps of 8
- * rows come with warp-group matrix instructions (CUTLASS, wgmma shapes) vector   the library's
- * decode falls back to a kernel without matrix units for some head counts; its newer kernels cover
- * all pairs    two SMs work on one tile and share its operands (NVIDIA Blackwell tuning guide, CTA
+ * one for what the machine does, one for what the kernel library does.
+ *   fine     tiles in steps of 8 rows come with warp-group matrix instructions (CUTLASS, wgmma
+ *            shapes), and with clusters whose SMs load what they share once
+ *   vector   the library's decode falls back to a kernel without matrix units for some head
+ *            counts; its newer kernels cover all
+ *   pairs    two SMs work on one tile and share its operands (NVIDIA Blackwell tuning guide, CTA
  *            pairs), and accumulators leave the registers, so softmax runs beside the products
  *            (T. Dao et al., "FlashAttention-4", 2025)
  *   exp      exponentials an SM does in a cycle (CUDA C++ Programming Guide, table "Throughput of
@@ -44,6 +46,9 @@ static const double l2_hit_bytes_per_cycle = 36.0;
 
 /* Shared memory: 32 banks of 4 B since Volta, where the hardware file says nothing. */
 static const double shared_bytes_per_cycle = 128.0;
+
+/* Where a file gives no latency of the memory, s: assumed, as measured on Hopper. */
+static const double usual_latency = 347e-9;
 
 static const lender_row *lender_of(const char *arch)
 {
@@ -81,6 +86,7 @@ static rg_status take_figures(const rg_accel *accel, rg_kernel_device *device, r
     count_arrays_as_units(accel, device);
     const rg_memory_level *memory = rg_accel_memory(accel), *l2 = rg_accel_level(accel, "l2");
     RG_TRY(figure_of(accel, &memory->bandwidth, "memory bandwidth", &device->memory_rate, err));
+    device->memory_latency = memory->latency.known ? memory->latency.value : usual_latency;
     device->l2_bytes = l2 && l2 != memory && l2->capacity.known ? l2->capacity.value : 0.0;
     const double partitions = l2 && l2->partitions.known ? l2->partitions.value : 1.0;
     device->l2_room = device->l2_bytes / partitions;

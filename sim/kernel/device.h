@@ -24,13 +24,14 @@ struct rg_kernel_device {
     double units;                 /* SMs, CUs, cores */
     double hz;                    /* boost clock */
     double memory_rate;           /* byte/s */
+    double memory_latency;        /* s until the first bytes are there */
     double l2_bytes;              /* 0: none known */
     double l2_room;               /* byte that differ: L2 over its partitions, which hold copies */
     double l2_rate;               /* byte/s of reads that hit, all units together */
     double peak[RG_DTYPE_COUNT];  /* flop/s, dense, matrix units; 0: not supported */
     double reach[RG_DTYPE_COUNT]; /* peak that borrowed shares of it hold for; 0: the peak itself */
     double vector_peak;           /* flop/s, fp32 */
-    bool fine_tiles;              /* the library has tiles in steps of 8 rows */
+    bool fine_tiles;              /* tiles in steps of 8 rows, loads shared in clusters */
     int64_t routed_experts, routed_top_k; /* most that the library's routing kernel takes */
     bool cta_pairs;                       /* two SMs share a tile: each loads half of its columns */
     bool exp_hidden;                      /* exponentials run beside products, not between them */

@@ -3,7 +3,7 @@
  *   t = start / f + join(t_sm, t_mem; p) + [split] t_merge + [dynamic 8 or 4 bit] t_quantise
  *
  *   t_sm  = longer of the tiles' cycles / f (kernel/tile.h) and, in long runs, flops / (eta_s F)
- *   t_mem = (1 - hit) D / (eta_m W) + hit D / max(eta_L2 W_L2, eta_m W)
+ *   t_mem = (1 - hit) (latency + D / (eta_m W)) + hit D / max(eta_L2 W_L2, eta_m W)
  *   merge = split / f + 8 s m n / W_L2
  *
  * F peak flop/s, f clock, W memory byte/s, W_L2 byte/s from L2, D = W, X and Y once, s parts of K.
@@ -26,7 +26,6 @@ enum { MEMORY_SLOTS = 4096 }; /* recent shapes remembered by each thread */
 /* Length of a product at which half of the power limit's effect is seen, s: repeats of the measured
  * tables last ten times as long, and regulators of the power limit work in milliseconds. */
 static const double burst_seconds = 300e-6;
-static const double memory_latency = 0.35e-6;
 /* Additions in 32 bits that the lanes of an SM do in a cycle (CUDA C++ Programming Guide, table
  * "Throughput of Native Arithmetic Instructions", 8.6 and later; A100: 64). */
 static const double lanes = 128.0;
@@ -150,7 +149,7 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
         t.weights * (1.0 - t.hit_weights) + t.activations * (1.0 - t.hit_activations);
     const double hit = t.weights + t.activations - missed;
     const double memory_rate = c[RG_GEMM_MEMORY] * device->memory_rate;
-    const double memory = memory_latency * missed / (missed + hit) + missed / memory_rate;
+    const double memory = device->memory_latency * missed / (missed + hit) + missed / memory_rate;
     const double l2 = hit / fmax(c[RG_GEMM_L2_RATE] * device->l2_rate, memory_rate);
     const double limit = op->flops.v / (c[RG_GEMM_SUSTAINED] * peak);
     const double results = p.m * p.n * p.batch;
@@ -164,9 +163,9 @@ static rg_status compute(const rg_kernel_device *device, const rg_op *op, rg_ker
         const double parts = best.parts[i];
         /* Parts that are summed in turn (weight-only kernels) each wait for the one before. */
         const double sums = p.set == RG_TILES_WEIGHT_ONLY ? parts - 1.0 : 1.0;
-        const double merge = i == 0 ? 0.0
-                                    : sums * c[RG_GEMM_SPLIT] / device->hz +
-                                          8.0 * parts * results / device->l2_rate;
+        const double merge =
+            i == 0 ? 0.0
+                   : sums * c[RG_GEMM_SPLIT] / device->hz + 8.0 * parts * results / device->l2_rate;
         if (sm + merge >= least)
             continue; /* joined with anything it stays above what is there */
         const double total = rg_kernel_join(sm, memory + l2, c[RG_GEMM_OVERLAP]) + merge;

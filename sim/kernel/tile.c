@@ -33,7 +33,8 @@ static rules rules_of(const rg_tile_product *p)
     case RG_TILES_FINE:
         return (rules){parts_by_two, 6, 2.0 * p->units, steps, true, false};
     case RG_TILES_DENSE:
-        return (rules){parts_any, RG_TILE_SPLITS, 6.0 * p->units, steps, false, p->m > 64.0};
+        return (rules){parts_any, RG_TILE_SPLITS, 6.0 * p->units,
+                       steps,     false,          p->m > 64.0 && !(p->batch > 1.0)};
     case RG_TILES_WEIGHT_ONLY:
         return (rules){parts_any, 7, 4.0 * p->units, steps, false, false};
     case RG_TILES_BLOCK:
@@ -166,8 +167,8 @@ static void search_block(const rg_tile_product *p, const rules *r, rg_tile_choic
     const double b = block_side(rows * p->batch, p->n, p->units);
     try_tile(p, r, a, b, best);
     const double last = rg_kernel_up(p->n / b) * p->batch, busy = rows * last / p->units;
-    best->cycles[0] += (rows * a - p->m) * r->steps * p->empty_cycles *
-                       (busy < 1.0 ? busy : 1.0) * rg_kernel_up(last / p->units);
+    best->cycles[0] += (rows * a - p->m) * r->steps * p->empty_cycles * (busy < 1.0 ? busy : 1.0) *
+                       rg_kernel_up(last / p->units);
 }
 
 void rg_tile_search(const rg_tile_product *p, rg_tile_choice *out)
@@ -177,8 +178,8 @@ void rg_tile_search(const rg_tile_product *p, rg_tile_choice *out)
                                       {32, 128},  {32, 64},   {16, 64},   {8, 64},   {0}};
     static const double int8[][2] = {{256, 128}, {128, 256}, {128, 64}, {64, 128},
                                      {64, 64},   {32, 128},  {0}};
-    static const double weight_only[][2] = {{128, 128}, {64, 128}, {32, 128}, {16, 256},
-                                            {16, 128},  {0}};
+    static const double weight_only[][2] = {{128, 128}, {64, 128}, {32, 128},
+                                            {16, 256},  {16, 128}, {0}};
     static const double block_flat[][2] = {{32, 128}, {0}};
     const rules r = rules_of(p);
     out->parts = r.parts;

@@ -1,8 +1,8 @@
 /* kernel/tile.h: which tiles a product is cut into, and how long the SMs are busy with them.
  *
  * Reads kernel/device.h. Used by gemm.c. Y[m,n] = X[m,k] W[n,k] is cut into g x h tiles of a x b, K
- * into s parts; C = g h s work units go over N SMs in ceil(C / N) waves. In a step of 128 bytes of K
- * an SM computes and loads in overlap, then does what its ordinary lanes must:
+ * into s parts; C = g h s work units go over N SMs in ceil(C / N) waves. In a step of 128 bytes of
+ * K an SM computes and loads in overlap, then does what its ordinary lanes must:
  *
  *   step   = max(a b c_mma, a c_x + b c_w) + b c_convert + a b c_promote      cycles
  *   cycles = waves ceil(k / (s k_step)) step + (waves - 1) wave
@@ -35,8 +35,8 @@ typedef enum rg_tile_set {
      * times all and keeps the best. */
     RG_TILES_WEIGHT_ONLY,
     /* DeepGEMM as TensorRT-LLM calls it (fp8_blockscale_gemm, get_best_gemm_config): 64 or 128
-     * rows, columns in steps of 8 by the fewest waves, then the fullest last one, whatever the time;
-     * below 32 rows X and W change places. K stays in one piece. */
+     * rows, columns in steps of 8 by the fewest waves, then the fullest last one, whatever the
+     * time; below 32 rows X and W change places. K stays in one piece. */
     RG_TILES_BLOCK,
     /* Its kernel for mma.sync: 32 x 128 and nothing else. */
     RG_TILES_BLOCK_FLAT,

@@ -68,9 +68,15 @@ static void write_made_table(double memory_ratio, double start_cycles)
     rg_arena_free(arena);
 }
 
-static const char *const hold_others[] = {
-    "wave_cycles",  "l2_sm_bytes_per_cycle", "compute_ratio",  "sustained_ratio", "memory_ramp_us",
-    "split_cycles", "overlap_power",         "l2_share_ratio", "l2_ratio",        NULL};
+static const char *const hold_others[] = {"wave_cycles",
+                                          "l2_sm_bytes_per_cycle",
+                                          "compute_ratio",
+                                          "sustained_ratio",
+                                          "split_cycles",
+                                          "overlap_power",
+                                          "l2_share_ratio",
+                                          "l2_ratio",
+                                          NULL};
 
 static rg_status calibrate(rg_arena *arena, const rg_calibration_options *options,
                            rg_calibration *out, rg_err *err)
@@ -110,11 +116,9 @@ static void refuses_by_name_what_large_products_cannot_say(void **state)
     rg_arena *arena = rg_arena_new(256);
     rg_err err;
     rg_calibration c = {0};
-    static const char *const hold[] = {"wave_cycles",     "l2_sm_bytes_per_cycle",
-                                       "sustained_ratio", "memory_ramp_us",
-                                       "split_cycles",    "overlap_power",
-                                       "l2_share_ratio",  "l2_ratio",
-                                       "start_cycles",    NULL};
+    static const char *const hold[] = {"wave_cycles",  "l2_sm_bytes_per_cycle", "sustained_ratio",
+                                       "split_cycles", "overlap_power",         "l2_share_ratio",
+                                       "l2_ratio",     "start_cycles",          NULL};
     rg_calibration_options options = {.hold = hold};
     assert_ok(rg_split_parse(arena, "random:1", 1, &options.split, &err));
     write_text("kernel,dtype,m,n,k,time_us\n"

@@ -21,7 +21,7 @@ static rg_kernel_device round_device(void)
             d.c[g][i] = rg_kernel_groups[g].constants[i].start;
     for (int g = RG_KG_GEMM_BF16; g <= RG_KG_BMM_FP8; g++) {
         double *c = d.c[g];
-        c[RG_GEMM_START] = c[RG_GEMM_WAVE] = c[RG_GEMM_RAMP] = c[RG_GEMM_SPLIT] = 0.0;
+        c[RG_GEMM_START] = c[RG_GEMM_WAVE] = c[RG_GEMM_SPLIT] = 0.0;
         c[RG_GEMM_COMPUTE] = c[RG_GEMM_SUSTAINED] = c[RG_GEMM_MEMORY] = c[RG_GEMM_L2_RATE] = 1.0;
         c[RG_GEMM_L2_SM] = 1e9;
         c[RG_GEMM_OVERLAP] = 1.0;
@@ -77,32 +77,99 @@ static void one_wave_of_tiles_and_the_bytes_beside_it(void **state)
     assert_close(seconds(&d, &op), 209.7152e-6 + 36.0448e-6, 1e-12);
 }
 
-static void a_tile_too_many_starts_another_wave(void **state)
+static void a_tile_too_many_goes_to_larger_tiles_or_splits(void **state)
 {
     (void)state;
-    /* One more row of a coarse library's tiles: 11 x 10 tiles of 128 x 128 are two waves; 256 x 128
-     * is 6 x 10 = 60 units of twice the size, as long; 64 x 128 gives 21 x 10 = 210 units in 3
-     * waves of half the size: 1.5 times one wave. With tiles of 64 x 64: 21 x 20 = 420 in 5 waves
-     * of a quarter: 1.25 times. 32 x 64 : 41 x 20 = 820 in 9 waves of an eighth: 1.125 times. 32 x
-     * 128, 16 x 128 and 16 x 64 (81 x 20 = 1620, 17 waves of a sixteenth: 1.0625), 8 x 64 (161 x 20
-     * = 3220, 33 waves of 1/32: 1.03125) is the least. */
-    const rg_kernel_device d = round_device();
+    /* 1281 x 1280 is 11 x 10 tiles of 128 x 128, one wave and 10 more. A library of mma.sync
+     * kernels does not start a second wave of them: 6 x 10 = 60 tiles of 256 x 128 in one wave take
+     * twice 209.7152 us. Split in 5 parts of 20 steps (of 100) these are 300 units in 3 waves of 20
+     * % of that: 251.65824 us, and 8 5 1281 1280 bytes of parts at 1e15 B/s. */
+    rg_kernel_device d = round_device();
     const rg_op op = product(1281, 1280, 6400);
     const double bytes = 2.0 * (1281.0 * 6400 + 1280.0 * 6400 + 1281.0 * 1280);
-    assert_close(seconds(&d, &op), 209.7152e-6 * 1.03125 + bytes * 1e-12, 1e-12);
+    const double parts = 8.0 * 5.0 * 1281.0 * 1280.0 * 1e-15;
+    assert_close(seconds(&d, &op), 251.65824e-6 + bytes * 1e-12 + parts, 1e-12);
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_SPLIT] = 1e9; /* a second for a merge: no split */
+    assert_close(seconds(&d, &op), 2.0 * 209.7152e-6 + bytes * 1e-12, 1e-12);
+    /* Tiles in steps of 8 rows: 15 x 20 = 300 tiles of 88 x 64 are three full waves of 88 64 / (128
+     * 128) of the time. */
+    d.fine_tiles = true;
+    assert_close(seconds(&d, &op), 209.7152e-6 * 3.0 * 0.34375 + bytes * 1e-12, 1e-12);
 }
 
-static void a_fixed_cost_for_each_wave_makes_large_tiles_win(void **state)
+static void waves_after_the_first_pay_for_filling_and_draining(void **state)
 {
     (void)state;
-    /* With 1 us a wave the 33 waves above cost 33 us, and two waves of 128 x 128 would cost 209.7
-     * us more; 5 waves of 64 x 64 cost 262.144 + 5 us, 9 waves of 32 x 64 235.93 + 9, 17 waves
-     * 222.82 + 17 = 239.82, 33 waves 216.27 + 33 = 249.27: the least is 17 waves. */
+    /* 2560 x 1280 is 10 x 10 tiles of 256 x 128 on 50 SMs: two waves of 838.8608 us (twice the
+     * flop, half of the SMs at 1000 flop a cycle) and 1 us between them. */
     rg_kernel_device d = round_device();
+    d.units = 50;
+    d.peak[RG_BF16] = 5e13;
     d.c[RG_KG_GEMM_BF16][RG_GEMM_WAVE] = 1000.0;
-    const rg_op op = product(1281, 1280, 6400);
-    const double bytes = 2.0 * (1281.0 * 6400 + 1280.0 * 6400 + 1281.0 * 1280);
-    assert_close(seconds(&d, &op), 209.7152e-6 * 1.0625 + 17e-6 + bytes * 1e-12, 1e-12);
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_SPLIT] = 1e9;
+    const rg_op op = product(2560, 1280, 6400);
+    const double bytes = 2.0 * (2560.0 * 6400 + 1280.0 * 6400 + 2560.0 * 1280);
+    assert_close(seconds(&d, &op), 2.0 * 419.4304e-6 + 1e-6 + bytes * 1e-12, 1e-12);
+}
+
+static void clusters_load_shared_operands_once(void **state)
+{
+    (void)state;
+    /* 128 bytes a cycle from L2 make loads the bound: a step of 128 x 128 loads 256 rows in 256
+     * cycles; where two SMs share one side, 192. 10 x 10 tiles, 100 steps, 100 SMs. */
+    rg_kernel_device d = round_device();
+    const rg_op op = product(1280, 1280, 6400);
+    const double bytes = 2.0 * (2.0 * 1280.0 * 6400 + 1280.0 * 1280);
+    d.peak[RG_BF16] = 1e18;
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_L2_SM] = 128.0;
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_WAVE] = 1e6; /* one wave */
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_SPLIT] = 1e9;
+    assert_close(seconds(&d, &op), 25.6e-6 + bytes * 1e-12, 1e-12);
+    d.fine_tiles = true;
+    assert_close(seconds(&d, &op), 19.2e-6 + bytes * 1e-12, 1e-12);
+}
+
+static void the_power_limit_holds_all_sms_together(void **state)
+{
+    (void)state;
+    /* Half of the peak sustained: a full wave takes twice as long, one that uses 50 of 100 SMs no
+     * longer at all. 8 x 10 tiles of 128 x 128 use 80: 209.7152 us against 0.8 / 0.5 of it. */
+    rg_kernel_device d = round_device();
+    d.options.sustained = true;
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_SUSTAINED] = 0.5;
+    d.c[RG_KG_GEMM_BF16][RG_GEMM_SPLIT] = 1e9;
+    const rg_op full = product(1280, 1280, 6400), part = product(1024, 1280, 6400);
+    const double full_bytes = 2.0 * (2.0 * 1280.0 * 6400 + 1280.0 * 1280);
+    const double part_bytes = 2.0 * (1024.0 * 6400 + 1280.0 * 6400 + 1024.0 * 1280);
+    assert_close(seconds(&d, &full), 2.0 * 209.7152e-6 + full_bytes * 1e-12, 1e-12);
+    assert_close(seconds(&d, &part), 1.6 * 209.7152e-6 + part_bytes * 1e-12, 1e-12);
+}
+
+static void block_scaled_tiles_follow_the_library_rule(void **state)
+{
+    (void)state;
+    /* 129 rows of 1024 columns on 132 SMs: two rows of tiles, so 16 columns a tile fill one wave
+     * best (128 of 132), though each loads 128 rows for them: DeepGEMM's rule. A step of 128 bytes
+     * loads 144 rows at 128 bytes a cycle and adds 128 x 16 elements on 128 lanes, 160 cycles; 64
+     * steps at 1 GHz. Below 32 rows X and W change places: 8 tiles of 128 columns by 16 rows take
+     * as long. 127 rows beyond m cost 2 cycles each in a step, on 128 of 132 SMs. */
+    rg_kernel_device d = round_device();
+    d.units = 132;
+    d.fine_tiles = true;
+    d.options.no_quantise = true;
+    d.memory_rate = 1e18;
+    for (int t = 0; t < RG_DTYPE_COUNT; t++)
+        d.peak[t] = 1e18;
+    double *c = d.c[RG_KG_GEMM_FP8_BLOCK];
+    c[RG_GEMM_L2_SM] = 128.0;
+    const rg_format block = format("fp8_block");
+    const rg_op few = rg_op_make_gemm("few", 16, 1024, 8192, &block, RG_FP8, RG_BF16);
+    const rg_op more = rg_op_make_gemm("more", 129, 1024, 8192, &block, RG_FP8, RG_BF16);
+    assert_close(seconds(&d, &few), 64 * 160e-9, 1e-3);
+    assert_close(seconds(&d, &more), 64 * 160e-9, 1e-3);
+    c[RG_GEMM_EMPTY_ROW] = 2.0;
+    assert_close(seconds(&d, &few), 64 * 160e-9, 1e-3);
+    assert_close(seconds(&d, &more), 64 * (160e-9 + 127 * 2e-9 * 128.0 / 132.0), 1e-3);
 }
 
 static void dynamic_quantisation_adds_its_kernels_and_passes(void **state)
@@ -563,8 +630,8 @@ static void sustained_runs_are_no_faster_than_bursts(void **state)
         real_device(arena, "h200-sxm", &(rg_kernel_options){.constants_from = "start"});
     const rg_kernel_device *run = real_device(
         arena, "h200-sxm", &(rg_kernel_options){.constants_from = "start", .sustained = true});
-    /* 8192^3 takes over a millisecond: nearly all of it at the sustained rate, 0.80 of 0.90. */
-    const rg_op large = product(8192, 8192, 8192), small = product(512, 4096, 4096);
+    /* 16384^3 takes over ten milliseconds: nearly all of it at the sustained rate, 0.80 of 0.90. */
+    const rg_op large = product(16384, 16384, 16384), small = product(512, 4096, 4096);
     assert_true(seconds(run, &large) >= seconds(burst, &large));
     assert_close(seconds(run, &large) / seconds(burst, &large), 1.0, 0.01);
     assert_true(seconds(run, &small) > 1.02 * seconds(burst, &small));
@@ -575,8 +642,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_wave_of_tiles_and_the_bytes_beside_it),
-        cmocka_unit_test(a_tile_too_many_starts_another_wave),
-        cmocka_unit_test(a_fixed_cost_for_each_wave_makes_large_tiles_win),
+        cmocka_unit_test(a_tile_too_many_goes_to_larger_tiles_or_splits),
+        cmocka_unit_test(waves_after_the_first_pay_for_filling_and_draining),
+        cmocka_unit_test(clusters_load_shared_operands_once),
+        cmocka_unit_test(the_power_limit_holds_all_sms_together),
+        cmocka_unit_test(block_scaled_tiles_follow_the_library_rule),
         cmocka_unit_test(dynamic_quantisation_adds_its_kernels_and_passes),
         cmocka_unit_test(ideal_is_the_roofline_to_the_last_bit),
         cmocka_unit_test(join_adds_at_one_and_is_pythagoras_at_two),
