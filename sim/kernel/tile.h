@@ -62,7 +62,7 @@ typedef struct rg_tile_product {
 typedef struct rg_tile_choice {
     const double *parts; /* [splits] */
     int splits;
-    double cycles[RG_TILE_SPLITS];
+    double cycles[RG_TILE_SPLITS]; /* of the SMs, whole product */
     bool compute_bound[RG_TILE_SPLITS];
 } rg_tile_choice;
 
