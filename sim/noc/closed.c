@@ -282,11 +282,14 @@ static rg_status walk_traffic(walker *w, const rg_noc_class *cl, sums *s, rg_err
     double *share = w->share, *eject = w->eject, *inject = w->inject;
     /* One flit offered by a node of factor 1; with replies, both directions together. */
     const double packets = rg_noc_class_share(cl) / rg_noc_class_flits(cl);
+    bool known = false;
     for (int a = 0; a < nodes; a++) {
         const double factor = cl->node_factor != NULL ? cl->node_factor[a] : 1.0;
         if (factor == 0.0)
             continue;
-        rg_noc_pattern_shares(cl->pattern, a, share);
+        if (!known)
+            rg_noc_pattern_shares(cl->pattern, a, share);
+        known = rg_noc_pattern_same_for_all(cl->pattern);
         for (int b = 0; b < nodes; b++) {
             const double weight = factor * packets * share[b];
             if (weight == 0.0)
@@ -324,25 +327,32 @@ static double cut_limit(const rg_noc_graph *g, const uint8_t *side, const double
     return limit;
 }
 
+/* Shares that go to each side of a cut. */
+static void shares_by_side(const rg_noc_graph *g, const uint8_t *side, const double *share,
+                           double *to_side)
+{
+    to_side[0] = to_side[1] = 0.0;
+    for (int b = 0; b < g->nodes; b++)
+        to_side[side[g->out_router[g->node_output[b]]]] += share[b];
+}
+
 /* Adds the traffic from side 0 to 1 and back, flits per cycle at load 1. */
 static void crossing_traffic(const rg_noc_graph *g, const rg_noc_class *cl, const uint8_t *side,
                              double *share, double *crossing)
 {
     const double both = rg_noc_class_flits(cl) / rg_noc_class_share(cl);
+    const bool same = rg_noc_pattern_same_for_all(cl->pattern);
+    double to_side[2];
     for (int a = 0; a < g->nodes; a++) {
         const double factor = cl->node_factor != NULL ? cl->node_factor[a] : 1.0;
-        if (factor == 0.0)
-            continue;
-        rg_noc_pattern_shares(cl->pattern, a, share);
-        const int sa = side[home_of(g, a)];
-        for (int b = 0; b < g->nodes; b++) {
-            const int sb = side[g->out_router[g->node_output[b]]];
-            if (sa == sb || share[b] == 0.0)
-                continue;
-            crossing[sa] += factor * share[b] * mean_flits(cl) / both;
-            if (cl->request_reply)
-                crossing[sb] += factor * share[b] * mean_reply(cl) / both;
+        const int from = side[home_of(g, a)], to = 1 - from;
+        if (!same || a == 0) {
+            rg_noc_pattern_shares(cl->pattern, a, share);
+            shares_by_side(g, side, share, to_side);
         }
+        crossing[from] += factor * to_side[to] * mean_flits(cl) / both;
+        if (cl->request_reply)
+            crossing[to] += factor * to_side[to] * mean_reply(cl) / both;
     }
 }
 

@@ -12,6 +12,8 @@ typedef struct rg_noc_ways {
     const rg_noc_graph *graph;
     rg_noc_routing routing; /* Valiant: of one leg */
     bool descending;        /* cubes: highest dimension first */
+    uint16_t *digit;        /* [routers * dims] places of a cube's routers, NULL otherwise */
+    int32_t *towards;       /* [routers * dims * 2] their outputs in + and - direction */
     int32_t *table;         /* [routers * nodes] outputs of free graphs, NULL otherwise */
 } rg_noc_ways;
 

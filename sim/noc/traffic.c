@@ -225,7 +225,9 @@ rg_status rg_noc_pattern_parse(rg_arena *arena, const char *text, const rg_noc_g
 void rg_noc_pattern_shares(const rg_noc_pattern *p, int source, double *share)
 {
     for (int n = 0; n < p->nodes; n++)
-        share[n] = 0.0;
+        share[n] = p->kind == RG_NOC_UNIFORM ? 1.0 / p->nodes : 0.0;
+    if (p->kind == RG_NOC_UNIFORM)
+        return;
     if (p->kind == RG_NOC_HOTSPOT) { /* not ticket by ticket: the weights may be large */
         for (int i = 0; i < p->spots; i++)
             share[p->spot[i]] += (double)(p->spot_before[i + 1] - p->spot_before[i]) /

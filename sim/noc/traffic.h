@@ -7,6 +7,8 @@
 #ifndef RG_NOC_TRAFFIC_H
 #define RG_NOC_TRAFFIC_H
 
+#include <stdbool.h>
+
 #include "noc/graph.h"
 
 typedef enum rg_noc_pattern_kind {
@@ -70,6 +72,12 @@ static inline int rg_noc_pattern_pick(const rg_noc_pattern *p, int source, uint3
             high = middle;
     }
     return p->spot[low];
+}
+
+/** Do all sources send to the same nodes with the same shares? */
+static inline bool rg_noc_pattern_same_for_all(const rg_noc_pattern *p)
+{
+    return p->kind == RG_NOC_UNIFORM || p->kind == RG_NOC_HOTSPOT;
 }
 
 /** Fill share[nodes] with the probability of each destination from source. */

@@ -2,6 +2,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "noc/route.h"
 
+int rg_noc_digit(const rg_noc_graph *g, int router, int dim)
+{
+    for (int d = 0; d < dim; d++)
+        router /= g->extent[d];
+    return router % g->extent[dim];
+}
+
+/* Ports of a cube's router stand by dimension, + before -; edges of a mesh leave theirs out. */
+static rg_status fill_places(rg_arena *arena, rg_noc_ways *ways, rg_err *err)
+{
+    const rg_noc_graph *g = ways->graph;
+    const size_t dims = (size_t)g->dims;
+    const bool wraps = g->shape == RG_NOC_TORUS;
+    ways->digit = RG_NEW(arena, uint16_t, (size_t)g->routers * dims, err);
+    ways->towards = RG_NEW(arena, int32_t, (size_t)g->routers * dims * 2, err);
+    if (ways->digit == NULL || ways->towards == NULL)
+        return RG_ERR_LIMIT;
+    for (int r = 0; r < g->routers; r++) {
+        int port = g->out_first[r];
+        for (int d = 0; d < g->dims; d++) {
+            const int digit = rg_noc_digit(g, r, d);
+            const size_t at = (size_t)r * dims + (size_t)d;
+            ways->digit[at] = (uint16_t)digit;
+            ways->towards[2 * at] = digit < g->extent[d] - 1 || wraps ? port++ : -1;
+            ways->towards[2 * at + 1] = digit > 0 || wraps ? port++ : -1;
+        }
+    }
+    return RG_OK;
+}
+
 rg_status rg_noc_ways_new(rg_arena *arena, const rg_noc_graph *graph, rg_noc_routing routing,
                           rg_noc_ways *out, rg_err *err)
 {
@@ -12,49 +42,29 @@ rg_status rg_noc_ways_new(rg_arena *arena, const rg_noc_graph *graph, rg_noc_rou
                        RG_NOC_MAX_WAYS);
     if (graph->shape == RG_NOC_GRAPH)
         return rg_noc_graph_table(arena, graph, &out->table, err);
+    if (graph->shape == RG_NOC_MESH || graph->shape == RG_NOC_TORUS)
+        return fill_places(arena, out, err);
     return RG_OK;
-}
-
-int rg_noc_digit(const rg_noc_graph *g, int router, int dim)
-{
-    for (int d = 0; d < dim; d++)
-        router /= g->extent[d];
-    return router % g->extent[dim];
-}
-
-/* Output of a cube's router in dimension d, + or -; ports stand in that order and edges of a mesh
- * leave theirs out. */
-static int cube_output(const rg_noc_graph *g, int router, int dim, bool minus)
-{
-    int port = g->out_first[router], step = 1;
-    for (int d = 0; d <= dim; d++) {
-        const int k = g->extent[d], digit = router / step % k;
-        const bool wraps = g->shape == RG_NOC_TORUS;
-        const int plus_ports = digit < k - 1 || wraps;
-        if (d == dim)
-            return minus ? port + plus_ports : port;
-        port += plus_ports + (digit > 0 || wraps);
-        step *= k;
-    }
-    return port;
 }
 
 static int cube_ways(const rg_noc_ways *ways, int router, int node, rg_noc_way *list)
 {
     const rg_noc_graph *g = ways->graph;
+    const uint16_t *here = &ways->digit[(size_t)router * (size_t)g->dims];
+    const uint16_t *there = &ways->digit[(size_t)node * (size_t)g->dims];
+    const int32_t *towards = &ways->towards[(size_t)router * (size_t)g->dims * 2];
+    const bool torus = g->shape == RG_NOC_TORUS;
     int count = 0;
     for (int i = 0; i < g->dims; i++) {
         const int d = ways->descending ? g->dims - 1 - i : i, k = g->extent[d];
-        const int here = rg_noc_digit(g, router, d), there = rg_noc_digit(g, node, d);
-        if (here == there)
+        if (here[d] == there[d])
             continue;
-        const int ahead = (there - here + k) % k;
-        const bool torus = g->shape == RG_NOC_TORUS;
-        const bool minus = torus ? 2 * ahead > k : there < here;
-        list[count++] = (rg_noc_way){cube_output(g, router, d, minus), 1.0};
+        const int ahead = there[d] > here[d] ? there[d] - here[d] : there[d] - here[d] + k;
+        const bool minus = torus ? 2 * ahead > k : there[d] < here[d];
+        list[count++] = (rg_noc_way){towards[2 * d + minus], 1.0};
         if (torus && 2 * ahead == k) {
             list[count - 1].share = 0.5;
-            list[count++] = (rg_noc_way){cube_output(g, router, d, true), 0.5};
+            list[count++] = (rg_noc_way){towards[2 * d + 1], 0.5};
         }
         if (ways->routing != RG_NOC_ROUTE_ADAPTIVE)
             return count;
