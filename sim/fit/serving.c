@@ -136,13 +136,14 @@ static rg_status prepare(const reader *in, setup *s, const char *model, const ch
                            &kernel, &s->step, NULL);
 }
 
-static rg_status setup_of(reader *in, const rg_serving_run *run, int64_t ep, setup **out)
+static rg_status setup_of(reader *in, const rg_serving_run *run, int64_t ep, int64_t attention_dp,
+                          setup **out)
 {
     char key[192];
     const char *weights = text_or(in, "gemm_quant_mode", "");
     const char *backend = text_or(in, "backend", "vllm");
-    snprintf(key, sizeof key, "%.60s|%.30s|%.20s|%.20s|%lld|%lld", run->model, run->system, weights,
-             backend, (long long)run->tp, (long long)ep);
+    snprintf(key, sizeof key, "%.60s|%.30s|%.20s|%.20s|%lld|%lld|%lld", run->model, run->system,
+             weights, backend, (long long)run->tp, (long long)ep, (long long)attention_dp);
     for (int i = 0; i < in->setup_count; i++)
         if (strcmp(in->setups[i].key, key) == 0) {
             *out = &in->setups[i];
@@ -153,8 +154,13 @@ static rg_status setup_of(reader *in, const rg_serving_run *run, int64_t ep, set
                        MOST_SETUPS);
     setup *s = &in->setups[in->setup_count++];
     memcpy(s->key, key, sizeof key);
-    s->parallel =
-        (rg_parallel){.tp = run->tp, .pp = 1, .ep = ep, .cp = 1, .dp = 1, .pp_interleave = 1};
+    s->parallel = (rg_parallel){.tp = run->tp * attention_dp,
+                                .pp = 1,
+                                .ep = ep,
+                                .cp = 1,
+                                .dp = 1,
+                                .pp_interleave = 1,
+                                .attention_dp = attention_dp > 1};
     s->status = prepare(in, s, run->model, run->system, weights, backend);
     *out = s;
     return RG_OK;
@@ -172,10 +178,12 @@ static bool predict(const setup *s, rg_serving_run *run)
         rg_estimate_load(s->step, s->cluster, &s->formats, &s->parallel, &s->engine, &prompt,
                          &alone, NULL) != RG_OK)
         return false;
-    const double decode = held.tpot_excl_first.v, prefill = alone.prefill.total.v;
+    /* With data-parallel attention a prompt is one rank's, and ranks take prompts side by side. */
+    const double beside = s->parallel.attention_dp ? (double)s->parallel.tp : 1.0;
+    const double decode = held.tpot_excl_first.v, prefill = alone.prefill.total.v / beside;
     run->predicted_tpot_s = decode + (double)load.batch * prefill / (double)run->osl;
     const double busy = (double)load.batch * prefill / ((double)run->osl * run->predicted_tpot_s);
-    run->predicted_ttft_s = decode + prefill / (1.0 - fmin(busy, 0.9));
+    run->predicted_ttft_s = decode + prefill * beside / (1.0 - fmin(busy, 0.9));
     return true;
 }
 
@@ -189,7 +197,7 @@ static void judge_load(rg_serving_run *run)
     run->predicted_decoding =
         rg_serving_decoding(run->concurrency, run->predicted_ttft_s, run->predicted_tpot_s, osl);
     if (rg_serving_unlike(run->measured_decoding, run->predicted_decoding) ||
-        (run->batch > 0.0 && rg_serving_unlike(run->batch, run->concurrency)))
+        (run->batch > 0.0 && rg_serving_unlike(run->batch * run->ranks, run->concurrency)))
         run->skip = RG_SERVING_UNLIKE_LOAD;
 }
 
@@ -225,13 +233,15 @@ static rg_status read_run(reader *in, rg_serving_run *run)
         return RG_OK;
     }
     const double ep = number_or(in, "moe_ep_size", 1.0);
-    if (number_or(in, "attention_dp_size", 1.0) > 1.0 ||
-        strcmp(text_or(in, "mode", "agg"), "agg") != 0) {
+    /* Attention is split one way or the other. */
+    const double dp = fmax(1.0, number_or(in, "attention_dp_size", 1.0));
+    if ((dp > 1.0 && run->tp > 1) || strcmp(text_or(in, "mode", "agg"), "agg") != 0) {
         run->skip = RG_SERVING_UNSUPPORTED;
         return RG_OK;
     }
+    run->ranks = dp;
     setup *s;
-    RG_TRY(setup_of(in, run, (int64_t)fmax(1.0, ep), &s));
+    RG_TRY(setup_of(in, run, (int64_t)fmax(1.0, ep), (int64_t)dp, &s));
     if (s->status != RG_OK)
         run->skip = s->model && s->cluster ? RG_SERVING_UNSUPPORTED : RG_SERVING_UNKNOWN;
     else if (!predict(s, run))

@@ -30,7 +30,9 @@ const char *rg_serving_skip_name(rg_serving_skip skip);
 typedef struct rg_serving_run {
     const char *id, *model, *system, *origin;
     int64_t isl, osl, tp;
-    double concurrency, batch; /* requests; batch: what the engine held, 0 unknown */
+    double concurrency, batch; /* requests; batch: what the engine held, each rank of attention
+                                * where that is data-parallel, 0 unknown */
+    double ranks;              /* of data-parallel attention, else 1 */
     double requests_per_s;     /* 0 unknown */
     double ttft_s, tpot_s;     /* measured */
     double predicted_ttft_s, predicted_tpot_s;    /* NaN when not predicted */

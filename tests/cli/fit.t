@@ -75,3 +75,10 @@ $ ridge validate --op serving_agg --measured runs.csv --rows out.csv -q >/dev/nu
 line,model,system,isl,osl,tp,concurrency,ttft_ms,tpot_ms,skipped
 2,meta-llama/Llama-3.1-8B,h200_sxm,1024,1024,1,8,60,9,
 3,no/such-model,h200_sxm,1024,1024,1,8,60,9,model or device not known
+
+# attention split over ranks by sequences, with the experts over the same devices
+$ printf 'model_path,system,backend,isl,osl,tp_size,attention_dp_size,moe_ep_size,batch_size,concurrency,ttft_ms,tpot_ms\ndeepseek-ai/DeepSeek-R1,h200_sxm,trtllm,1024,1024,1,8,8,32,256,2998,37.2\ndeepseek-ai/DeepSeek-R1,h200_sxm,trtllm,1024,1024,8,8,8,32,256,2998,37.2\n' > dp.csv
+$ ridge validate --op serving_agg --measured dp.csv --rows out.csv -q >/dev/null && cut -d, -f1,7,8,13 out.csv
+line,tp,concurrency,skipped
+2,1,256,
+3,8,256,arrangement not modelled
