@@ -101,8 +101,10 @@ static rg_status load_hardware(rg_serve_job *job, rg_err *err)
         job->cluster = NULL;
         return RG_OK;
     }
-    if (status != RG_OK)
-        return rg_fail(err, status, missing.pos, "%s", missing.text);
+    if (status != RG_OK) {
+        const rg_pos at = missing.pos.file ? missing.pos : pos;
+        return rg_fail(err, at.file ? RG_ERR_INPUT : status, at, "%s", missing.text);
+    }
     RG_TRY(rg_report_input(job->report, "hardware", job->cluster->accel->path, err));
     if (job->cluster->path)
         RG_TRY(rg_report_input(job->report, "node", job->cluster->path, err));
@@ -123,11 +125,14 @@ static rg_status load_model(rg_serve_job *job, rg_err *err)
         RG_TRY(model_name(job->arena, job->measured->model, &name, err));
     if (!name)
         return RG_OK;
-    RG_TRY(rg_model_load_changed(job->arena, name, &job->setup.changes, &job->model, err));
+    const rg_status status =
+        rg_model_load_changed(job->arena, name, &job->setup.changes, &job->model, err);
+    const rg_lookup from = rg_setting_lookup(&job->settings);
+    if (status != RG_OK)
+        return pos.file ? rg_lookup_placed(status, &from, "model", err) : status;
     if (job->model->path)
         RG_TRY(rg_report_input(job->report, "model", job->model->path, err));
-    const rg_lookup settings = rg_setting_lookup(&job->settings);
-    RG_TRY(rg_formats_read(&settings, job->model, &job->formats, err));
+    RG_TRY(rg_formats_read(&from, job->model, &job->formats, err));
     if (job->cluster)
         rg_setup_expand(job->cluster->accel, &job->formats, job->report);
     return RG_OK;

@@ -23,7 +23,7 @@ static rg_status read_factors(rg_serve_job *job, const char *text, double *facto
         double x;
         if (*count == MAX_POINTS || !rg_text_to_real(at, &x) || !(x > 0 && x <= 1e6))
             return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE,
-                           "load '%.60s' is not a factor; write up to %d of them, such as "
+                           "'%.60s' is not a factor of the load; write up to %d of them, such as "
                            "0.5,1,1.5,2",
                            at, MAX_POINTS);
         factors[(*count)++] = x;
@@ -78,7 +78,10 @@ rg_status rg_serve_job_load(rg_serve_job *job, rg_err *err)
     rg_pos pos;
     double factors[MAX_POINTS], least = 0, most = 0, fastest = 0, slowest = 0;
     int count;
-    RG_TRY(read_factors(job, rg_setting(&job->settings, "load", &pos), factors, &count, err));
+    const rg_lookup from = rg_setting_lookup(&job->settings);
+    RG_TRY(rg_lookup_placed(
+        read_factors(job, rg_setting(&job->settings, "load", &pos), factors, &count, err), &from,
+        "load", err));
     const char *path = rg_setting(&job->settings, "plot-load", &pos);
     rg_plot *plot = NULL;
     FILE *data = NULL;

@@ -273,7 +273,7 @@ static rg_status widen(rg_arena *arena, const char *kind, const char *what, cons
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "%s '%s' stands for several; name one of: %s",
                        what, name, list);
     const char *nearest = rg_text_nearest(name, names);
-    if (nearest == NULL && list_alike(names, name, list, sizeof list))
+    if (nearest == NULL && name[0] && list_alike(names, name, list, sizeof list))
         return rg_fail(err, RG_ERR_USAGE, RG_NOWHERE, "no %s '%s'; names that begin alike: %s",
                        what, name, list);
     if (nearest != NULL)

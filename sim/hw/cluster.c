@@ -184,7 +184,11 @@ static rg_status usual_node(rg_arena *arena, rg_accel *accel, const rg_changes *
         return alone(arena, accel, out, err);
     const char *path;
     rg_node *root;
-    RG_TRY(rg_data_find(arena, "hw/nodes", "node", accel->usual_node, &path, err));
+    rg_err why = {0};
+    const rg_status status =
+        rg_data_find(arena, "hw/nodes", "usual node", accel->usual_node, &path, &why);
+    if (status != RG_OK)
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){.file = accel->path}, "%s", why.text);
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a cluster file", err));
     RG_TRY(rg_changes_apply(root, "cluster", changes, err));

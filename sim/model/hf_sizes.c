@@ -43,7 +43,9 @@ rg_status rg_hf_mla_sizes(rg_hf *hf, rg_err *err)
  * modeling_minicpm.py, MiniCPMAttention. */
 rg_status rg_hf_minicpm3_sizes(rg_hf *hf, rg_err *err)
 {
-    return mla_sizes(hf, hf->model->hidden / hf->base.heads, err);
+    int64_t heads;
+    RG_TRY(rg_hf_int(hf, "num_attention_heads", 1, &heads, err));
+    return mla_sizes(hf, hf->model->hidden / heads, err);
 }
 
 rg_status rg_hf_deepseek_sizes(rg_hf *hf, rg_err *err)

@@ -108,15 +108,24 @@ static rg_status read_limits(reader *r, rg_node *limits)
     return RG_OK;
 }
 
+/* A part of the record, a map; NULL where it is not given. */
+static rg_status part_of(rg_node *root, const char *key, rg_node **out, rg_err *err)
+{
+    *out = given(root, key);
+    return *out ? rg_node_expect(*out, RG_NODE_MAP, key, err) : RG_OK;
+}
+
 static rg_status read_meta(reader *r, const char *path)
 {
-    rg_node *root;
+    rg_node *root, *engine, *limits, *model, *gpu, *parallel;
     RG_TRY(rg_doc_load(r->arena, path, &root, r->err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "the record of a run", r->err));
     RG_TRY(text_of(root, "run", &r->run->name, r->err));
-    rg_node *engine = given(root, "engine"), *limits = given(root, "limits"),
-            *model = given(root, "model"), *gpu = given(root, "gpu"),
-            *parallel = given(root, "parallel");
+    RG_TRY(part_of(root, "engine", &engine, r->err));
+    RG_TRY(part_of(root, "limits", &limits, r->err));
+    RG_TRY(part_of(root, "model", &model, r->err));
+    RG_TRY(part_of(root, "gpu", &gpu, r->err));
+    RG_TRY(part_of(root, "parallel", &parallel, r->err));
     RG_TRY(read_engine(r, engine));
     RG_TRY(read_limits(r, limits));
     RG_TRY(text_of(model, "name", &r->run->model, r->err));

@@ -109,7 +109,7 @@ rg_status rg_workload_parse(rg_arena *arena, const char *path, const char *text,
     else if (rg_work_is_chakra(r.text, length))
         RG_TRY(rg_work_read_chakra(&r, err));
     else
-        return rg_fail(err, RG_ERR_INPUT, (rg_pos){.file = path, .line = 1},
+        return rg_fail(err, RG_ERR_INPUT, (rg_pos){path, 1, 1},
                        "no workload: neither a Chakra trace (.et) nor workload text of ASTRA-sim "
                        "or SimAI, which starts with a policy like "
                        "HYBRID_TRANSFORMER_FWD_IN_BCKWD");

@@ -78,7 +78,7 @@ $ ridge coll --hw hgx-h200 --workload $ROOT/tests/fuzz/corpus/workload/layers.tx
 ridge: 4 ranks, 4 devices apart, do not fit on the 8 devices of 'hgx-h200'; give it more nodes (--nodes)
 [2]
 $ ridge coll --hw hgx-h200 --workload $ROOT/NEWS.md
-ridge: ROOT/NEWS.md:1: no workload: neither a Chakra trace (.et) nor [...]
+ridge: ROOT/NEWS.md:1:1: no workload: neither a Chakra trace (.et) nor [...]
 [2]
 $ ridge coll --hw hgx-h200 --op all_gather --workload $ROOT/tests/fuzz/corpus/workload/small.et
 ridge: --workload says what is communicated: leave out --op

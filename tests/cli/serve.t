@@ -144,7 +144,7 @@ load,overloaded
 1,false
 2,true
 $ ridge serve --step-time 20ms --arrivals poisson:4/s --load 1,none
-ridge: load 'none' is not a factor; write up to 64 of them, such as 0.5,1,1.5,2
+ridge: option --load: 'none' is not a factor of the load; write up to 64 of them, such as 0.5,1,1.5,2
 [2]
 
 # What is written beside the report.
@@ -184,3 +184,14 @@ $ for o in '' '--attention-skew 0.5'; do ridge serve --hw h100-sxm --model llama
 0
 0
 [1]
+
+# The record of a run with a word where a part belongs, and a scenario with a model that is none.
+$ mkdir odd; printf 'model: llama\n' >odd/meta.yaml; printf 'a\n1\n' >odd/requests.csv; ridge serve --measured odd
+ridge: odd/meta.yaml:1:8: model is a single value, expected a map of keys
+[2]
+$ printf 'kind: serve\nmodel: llama3\nhw: l4\narrivals: poisson:1/s\n' >odd.yaml; ridge serve odd.yaml
+ridge: odd.yaml:2:8: no model 'llama3'; names that begin alike: llama-3.1-405b[...]
+[2]
+$ printf 'kind: serve\nmodel: llama-3.2-1b\nhw: l4\narrivals: poison:1/s\n' >odd.yaml; ridge serve odd.yaml
+ridge: odd.yaml:4:11: arrivals 'poison:1/s' not understood; write poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32 or closed:32,think=2s
+[2]
