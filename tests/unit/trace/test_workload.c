@@ -257,7 +257,7 @@ static void mistakes_have_a_line_and_a_column(void **state)
         {HEAD "1\na -1 0 NONE 0 0 NONE 0 0 NONE 0 0\n", "no work", 0, 0},
         {"HYBRID_DLRM\n1\n", "dimensions of ASTRA-sim's network", 1, 1},
         {"HYBRID_TRANSFORMER ep: none\n1\n", "no number of ranks", 1, 24},
-        {"layers 12\n", "no workload", 1, 0},
+        {"layers 12\n", "no workload", 1, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rg_arena *arena = rg_arena_new(64);
