@@ -514,12 +514,14 @@ rg_status rg_measured_mark_outliers(rg_arena *arena, rg_measured_table *table, c
     return status;
 }
 
-/* Where a repeated call finds its operands. Products cycle through up to 5 copies of the weights;
+/* Where a repeated call finds its operands. Single products cycle through up to 5 copies of W;
  * everything else uses the same buffers again. */
 static const char *residency_of(const rg_op *op, double l2_bytes)
 {
     switch (op->kind) {
     case RG_OP_GEMM:
+        if (op->u.gemm.batched)
+            return rg_op_bytes(op).v < 2.0 * l2_bytes ? "l2" : "dram";
         return 5.0 * op->weight_bytes.v < l2_bytes ? "l2" : "dram";
     case RG_OP_ATTN_DECODE:
     case RG_OP_MLA_DECODE:

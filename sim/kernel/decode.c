@@ -170,7 +170,9 @@ static decode_units xqa_units(const rg_kernel_device *device, const double *c, c
     return u;
 }
 
-/* Flash attention: tiles and steps as in prefill, of which few query rows fill a part. */
+/* Flash attention: tiles and steps as in prefill, of which few query rows fill a part. The kernel
+ * with groups of warps (FlashAttention-3) is not measured: its units are assumed to start as XQA's
+ * do on the same machine. */
 static rg_status flash_units(const rg_kernel_device *device, const double *c, const decode_work *w,
                              const rg_op *op, decode_units *out, rg_err *err)
 {
@@ -180,8 +182,10 @@ static rg_status flash_units(const rg_kernel_device *device, const double *c, co
     decode_units u = {.slots = step.resident * device->units};
     u.splits = w->rows > 1.0 ? flash_splits(w, tiles, u.slots, step.keys) : 1.0;
     u.all = tiles * u.splits;
-    u.unit = (step.ends + step.cycles) * (1.0 + c[RG_DEC_GROUP] * fmax(0.0, w->rows - 16.0) / 16.0);
-    u.alone = step.alone;
+    u.unit = (device->fine_tiles ? xqa_units(device, c, w, false).unit
+                                 : (step.ends + step.cycles) *
+                                       (1.0 + c[RG_DEC_GROUP] * fmax(0.0, w->rows - 16.0) / 16.0));
+    u.alone = device->fine_tiles ? 1.0 : step.alone;
     u.steps = rg_kernel_up(w->span / u.splits / step.keys) - 1.0;
     u.step = step.cycles;
     u.lone = step.cycles * step.alone;

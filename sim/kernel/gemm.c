@@ -50,7 +50,7 @@ rg_kernel_group rg_kernel_gemm_group(const rg_op_gemm *shape)
 {
     if (shape->weight.weight_only)
         return shape->weight.element_bits <= 5.0 ? RG_KG_GEMM_INT4_WO : RG_KG_GEMM_INT8_WO;
-    if (shape->batch > 1)
+    if (shape->batched || shape->batch > 1)
         return rg_dtype_bits(shape->math) <= 8.0 ? RG_KG_BMM_FP8 : RG_KG_BMM_BF16;
     switch (shape->math) {
     case RG_FP8:
@@ -84,6 +84,8 @@ static traffic traffic_of(const rg_kernel_device *device, const double *c, const
     copies = fmin(5.0, fmax(1.0, copies));
     if (device->options.weight_copies > 0)
         copies = device->options.weight_copies;
+    if (op->u.gemm.batched)
+        copies = 1.0; /* these were timed on the same weights again and again */
     t.hit_weights = rg_kernel_hit_ratio(copies * t.weights + t.activations, room);
     t.hit_activations = t.hit_weights;
     return t;

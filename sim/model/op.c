@@ -59,8 +59,14 @@ rg_op rg_op_make_bmm(const char *name, int64_t batch, int64_t m, int64_t n, int6
 {
     assert(batch >= 1 && m >= 0 && n >= 0 && k >= 0);
     rg_op op = {.name = name, .kind = RG_OP_GEMM, .count = 1};
-    op.u.gemm = (rg_op_gemm){
-        .m = m, .n = n, .k = k, .batch = batch, .weight = *weight, .math = math, .act = act};
+    op.u.gemm = (rg_op_gemm){.m = m,
+                             .n = n,
+                             .k = k,
+                             .batch = batch,
+                             .weight = *weight,
+                             .math = math,
+                             .act = act,
+                             .batched = true};
     rg_op_fill_gemm(&op);
     return op;
 }
@@ -68,7 +74,9 @@ rg_op rg_op_make_bmm(const char *name, int64_t batch, int64_t m, int64_t n, int6
 rg_op rg_op_make_gemm(const char *name, int64_t m, int64_t n, int64_t k, const rg_format *weight,
                       rg_dtype math, rg_dtype act)
 {
-    return rg_op_make_bmm(name, 1, m, n, k, weight, math, act);
+    rg_op op = rg_op_make_bmm(name, 1, m, n, k, weight, math, act);
+    op.u.gemm.batched = false;
+    return op;
 }
 
 double rg_attention_pairs(double q, double past, double window, double sinks, bool causal)

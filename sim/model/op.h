@@ -34,6 +34,7 @@ typedef struct rg_op_gemm {
     rg_format weight; /* how W is stored */
     rg_dtype math;    /* type of the product */
     rg_dtype act;     /* type of X and Y in memory; math of fewer bits than act: X is quantised */
+    bool batched;     /* by the kernel for many products, even where there is one */
 } rg_op_gemm;
 
 typedef struct rg_op_attention {

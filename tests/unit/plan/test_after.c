@@ -54,10 +54,10 @@ static void the_bill_adds_up(void **state)
 }
 
 /* A part of a fleet with its share of the traffic stands for the whole: eight replicas of 24 see
- * and draw what all of them do, but for chance. */
+ * and draw what all of them do, but for chance, which grows towards saturation (400/s). */
 static void a_part_of_a_fleet_stands_for_it(void **state)
 {
-    static const char *const heavy[] = {"hw=h100-sxm",          "tp=1", "rate=360/s", "limit=4000",
+    static const char *const heavy[] = {"hw=h100-sxm",          "tp=1", "rate=340/s", "limit=4000",
                                         "pools=aggregated,1:2", NULL};
     const rg_plan plan = plan_with(*state, ask, heavy);
     const rg_trial_how how = {.speed_up = 1};
