@@ -54,7 +54,13 @@ while [ $i -lt ${#lines[@]} ]; do
         printf '%s\n' "${lines[$i]}" >>"$work/expected"
         i=$((i + 1))
     done
-    bash -c "$command" >"$work/raw" 2>&1 </dev/null
+    # a crash counts even where a pipe hides the exit code (141: the reader has closed the pipe)
+    bash -c "$command"'
+        ended=("${PIPESTATUS[@]}")
+        for code in "${ended[@]}"; do
+            [ "$code" -gt 128 ] && [ "$code" -ne 141 ] && echo "ended by signal $((code - 128))"
+        done
+        exit "${ended[-1]}"' >"$work/raw" 2>&1 </dev/null
     rc=$?
     sed -e "s#$root#ROOT#g" -e '/^$/d' "$work/raw" >"$work/got"
     [ $rc -ne 0 ] && echo "[$rc]" >>"$work/got"
