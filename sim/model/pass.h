@@ -25,6 +25,7 @@ typedef struct rg_pass {
     double decode_kv_tokens;   /* sum over the decoding sequences */
     double decode_kv_max;      /* longest of them */
     int64_t logit_rows; /* rows through the LM head; 0: one for each decode token and chunk */
+    bool follows;       /* right behind another pass: a pipeline is full when this one begins */
 } rg_pass;
 
 /** Formats and choices of the engine that shape the operators. */

@@ -374,7 +374,7 @@ rg_status rg_trial_guess(rg_worker *w, const rg_candidate *c, const rg_plan_requ
         return RG_OK;
     RG_TRY(rg_worker_step(w, c, &step, err));
     const rg_chunk chunk = {.new_tokens = (int64_t)fmax(r->mean_prompt, 1)};
-    const rg_pass pass = {.chunks = &chunk, .chunk_count = 1};
+    const rg_pass pass = {.chunks = &chunk, .chunk_count = 1, .follows = true};
     RG_TRY(rg_step_time_of(step, &pass, &prefill, err));
     double tpot = INFINITY;
     for (int i = 0; i < w->space->plan->limit_count; i++)

@@ -96,7 +96,8 @@ double rg_replica_batch_cost(rg_replica *r, const rg_batch *b)
                               .decodes = b->decodes,
                               .tokens_per_decode = 1 + r->rules->speculation.drafts,
                               .decode_kv_tokens = b->kv_sum,
-                              .decode_kv_max = b->decodes ? b->kv_sum / (double)b->decodes : 0};
+                              .decode_kv_max = b->decodes ? b->kv_sum / (double)b->decodes : 0,
+                              .follows = b->follows};
         time = ask(r, &pass);
     }
     if (b->decodes > 0) {

@@ -350,6 +350,7 @@ static bool decide(rg_replica *r, double now)
     if (b->count + b->lane_count == 0)
         return false;
     b->start_s = now > r->last_end_s ? now : r->last_end_s;
+    b->follows = r->steps > 0 && now <= r->last_end_s;
     const double duration = rg_replica_batch_cost(r, b);
     b->end_s = r->last_end_s = b->start_s + duration;
     for (int i = 0, chunk = 0; chunk < b->chunk_count; i++) {

@@ -86,6 +86,7 @@ struct rg_batch {
     int64_t decodes, tokens, prefill_tokens;
     double kv_sum, kv_max, recompute_tokens;
     double extra_s; /* swaps, loads */
+    bool follows;   /* the replica was busy until it began */
     double start_s, end_s;
     int64_t lane_tick; /* of lane_count members of the lane, beside the entries */
     int32_t lane_count;

@@ -92,10 +92,11 @@ static rg_status pipeline(rg_step_context *x, const rg_pass *pass, step_cost *al
     double hops = 0;
     RG_TRY(hops_time(x, &part, &hops, err));
     const double n = (double)m;
-    /* A pass with prompts fills the pipeline and drains it. While decoding, a micro-batch begins
-     * its next token as soon as it has left the last stage, and the pipeline stays full. */
-    const double total =
-        pass->chunk_count > 0 ? sum + (n - 1) * slowest + hops : fmax(sum + hops, n * slowest);
+    /* A lone pass with prompts fills the pipeline and drains it. Behind another pass it finds the
+     * pipeline full, as engines keep pp batches on their way; and while decoding, a micro-batch
+     * begins its next token as soon as it has left the last stage. */
+    const bool full = pass->follows || pass->chunk_count == 0;
+    const double total = full ? fmax(sum + hops, n * slowest) : sum + (n - 1) * slowest + hops;
     out->compute = RG_S(n * most_compute);
     out->communication = RG_S(n * most_comm + hops);
     out->bubble = RG_S(fmax(0, total - n * slowest - hops));

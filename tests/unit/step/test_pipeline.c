@@ -40,6 +40,28 @@ static void a_prompt_fills_and_drains_the_pipeline(void **state)
     assert_true(time_of(&b, &all).total.v > many.total.v); /* micro-batches hide bubbles */
 }
 
+/* Engines keep pp batches on their way, so prompts behind prompts neither fill nor drain. */
+static void a_pass_behind_another_finds_the_pipeline_full(void **state)
+{
+    bench b = make_bench(state, dense_config, "hgx-h200");
+    b.options.ideal = true;
+    const rg_chunk chunks[4] = {{512, 0}, {512, 0}, {512, 0}, {512, 0}};
+    rg_pass pass = {.chunks = chunks, .chunk_count = 4};
+    b.parallel = (rg_parallel){.pp = 4, .micro_batches = 1};
+    assert_ok(prepare(&b));
+    const rg_pass one = {.chunks = chunks, .chunk_count = 1};
+    const double trip = time_of(&b, &one).total.v; /* of one micro-batch through all stages */
+    b.parallel.micro_batches = 4;
+    assert_ok(prepare(&b));
+    const rg_step_time lone = time_of(&b, &pass);
+    pass.follows = true;
+    const rg_step_time next = time_of(&b, &pass);
+    const double busy = lone.compute.v; /* of the slowest stage */
+    assert_close(lone.total.v, trip + 3 * busy / 4, 1e-9);
+    assert_close(next.total.v, fmax(trip, busy), 1e-9);
+    assert_true(next.total.v < 0.7 * lone.total.v);
+}
+
 /* Sixteen devices in two nodes of eight: three hops, of which the middle one leaves the node. */
 static void each_hop_takes_the_links_that_it_crosses(void **state)
 {
@@ -110,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(stages_hold_all_layers_once),
         TEST(a_prompt_fills_and_drains_the_pipeline),
+        TEST(a_pass_behind_another_finds_the_pipeline_full),
         TEST(each_hop_takes_the_links_that_it_crosses),
         TEST(hops_inside_a_node_need_no_network),
         TEST(the_slowest_rank_of_a_hop_counts),
