@@ -54,7 +54,7 @@ static double seconds_now(void)
 /* Who is stopped leaves no half-written file behind. */
 static void leave(int number)
 {
-    rg_out_remove_open();
+    rg_out_remove_open(); // NOLINT(bugprone-signal-handler,cert-sig30-c): it only calls unlink
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -29,6 +29,16 @@ void rg_part_limits_table(rg_report *report, const rg_plan_run *run, const rg_tr
     }
 }
 
+/* In what a plan chooses; the rest follows from engine and arrangement. */
+static bool same_rules(const rg_candidate *c, const rg_candidate *d)
+{
+    const rg_engine_rules *x = &c->rules, *y = &d->rules;
+    return c->engine == d->engine && c->speculate == d->speculate &&
+           x->max_sequences == y->max_sequences && x->max_batched_tokens == y->max_batched_tokens &&
+           x->blocks == y->blocks && x->speculation.drafts == y->speculation.drafts &&
+           x->speculation.acceptance == y->speculation.acceptance;
+}
+
 /* Proportions of pools that come to the same fleet. */
 static bool same_fleet(const rg_plan_run *run, int i, int j)
 {
@@ -36,7 +46,7 @@ static bool same_fleet(const rg_plan_run *run, int i, int j)
     const rg_candidate *c = rg_part_candidate(run, i), *d = rg_part_candidate(run, j);
     if (c->pools.prefill == 0 || d->pools.prefill == 0 || x->replicas != y->replicas ||
         c->arrangement != d->arrangement || c->prefill.arrangement != d->prefill.arrangement ||
-        x->state != y->state || memcmp(&c->rules, &d->rules, sizeof c->rules) != 0)
+        x->state != y->state || !same_rules(c, d))
         return false;
     return rg_part_usage(run, i, x->replicas).prefill == rg_part_usage(run, j, y->replicas).prefill;
 }

@@ -98,7 +98,7 @@ static rg_status way_of(const char *word, rg_pos pos, rg_topo_way *way, int *lin
 static rg_status read_header(cursor *c, column columns[MOST_COLUMNS], int *count, rg_topo *out,
                              rg_err *err)
 {
-    char word[MOST_WORD];
+    char word[MOST_WORD] = "";
     rg_pos pos;
     do {
         cursor line = *c;
@@ -128,7 +128,7 @@ static rg_status read_header(cursor *c, column columns[MOST_COLUMNS], int *count
 static rg_status read_row(cursor *c, const column *columns, int count, int row, rg_topo *out,
                           rg_err *err)
 {
-    char word[MOST_WORD];
+    char word[MOST_WORD] = "";
     rg_pos pos;
     for (int i = 0, device = 0; i < count; i++) {
         if (columns[i] == COLUMN_OTHER)
@@ -147,8 +147,8 @@ static rg_status read_row(cursor *c, const column *columns, int count, int row, 
         out->links[row][device++] = links;
     }
     int64_t numa; /* behind the matrix: the row's processors, then its NUMA node */
-    if (next_word(c, word, &pos) && next_word(c, word, &pos) && rg_text_to_int(word, &numa) &&
-        numa >= 0 && numa < 1024)
+    next_word(c, word, &pos);
+    if (next_word(c, word, &pos) && rg_text_to_int(word, &numa) && numa >= 0 && numa < 1024)
         out->numa[row] = (int)numa;
     return RG_OK;
 }
@@ -184,7 +184,7 @@ rg_status rg_topo_parse(const char *path, const char *text, rg_topo *out, rg_err
     column columns[MOST_COLUMNS];
     int row_line[RG_TOPO_MOST] = {0}; /* 0: not there */
     int count;
-    char word[MOST_WORD];
+    char word[MOST_WORD] = "";
     rg_pos pos;
     memset(out, 0, sizeof *out);
     for (int i = 0; i < RG_TOPO_MOST; i++)

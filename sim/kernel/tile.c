@@ -127,11 +127,13 @@ static void search_fine(const rg_tile_product *p, const rules *r, rg_tile_choice
     }
 }
 
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
 /* Tiles from a list, those left out that are taller than m by more than half. */
 static void search_list(const rg_tile_product *p, const rules *r, const double (*tiles)[2],
-                        rg_tile_choice *best)
+                        size_t count, rg_tile_choice *best)
 {
-    for (int i = 0; tiles[i][0] > 0.0; i++)
+    for (size_t i = 0; i < count; i++)
         if (tiles[i][0] <= 64.0 || tiles[i][0] < 2.0 * p->m)
             try_tile(p, r, tiles[i][0], tiles[i][1], best);
 }
@@ -175,12 +177,11 @@ void rg_tile_search(const rg_tile_product *p, rg_tile_choice *out)
 {
     static const double dense[][2] = {{256, 128}, {128, 256}, {128, 128}, {64, 256}, {256, 64},
                                       {128, 64},  {64, 128},  {96, 64},   {64, 96},  {64, 64},
-                                      {32, 128},  {32, 64},   {16, 64},   {8, 64},   {0}};
-    static const double int8[][2] = {{256, 128}, {128, 256}, {128, 64}, {64, 128},
-                                     {64, 64},   {32, 128},  {0}};
-    static const double weight_only[][2] = {{128, 128}, {64, 128}, {32, 128},
-                                            {16, 256},  {16, 128}, {0}};
-    static const double block_flat[][2] = {{32, 128}, {0}};
+                                      {32, 128},  {32, 64},   {16, 64},   {8, 64}};
+    static const double int8[][2] = {{256, 128}, {128, 256}, {128, 64},
+                                     {64, 128},  {64, 64},   {32, 128}};
+    static const double weight_only[][2] = {{128, 128}, {64, 128}, {32, 128}, {16, 256}, {16, 128}};
+    static const double block_flat[][2] = {{32, 128}};
     const rules r = rules_of(p);
     out->parts = r.parts;
     out->splits = r.splits;
@@ -191,24 +192,24 @@ void rg_tile_search(const rg_tile_product *p, rg_tile_choice *out)
         search_fine(p, &r, out);
         break;
     case RG_TILES_DENSE:
-        search_list(p, &r, dense, out);
+        search_list(p, &r, dense, COUNT(dense), out);
         break;
     case RG_TILES_INT8:
         if (p->m <= VECTOR_ROWS) {
             out->cycles[0] = r.steps * p->n * p->w_cycles * p->batch / p->units;
             out->compute_bound[0] = false;
         } else {
-            search_list(p, &r, int8, out);
+            search_list(p, &r, int8, COUNT(int8), out);
         }
         break;
     case RG_TILES_WEIGHT_ONLY:
-        search_list(p, &r, weight_only, out);
+        search_list(p, &r, weight_only, COUNT(weight_only), out);
         break;
     case RG_TILES_BLOCK:
         search_block(p, &r, out);
         break;
     case RG_TILES_BLOCK_FLAT:
-        search_list(p, &r, block_flat, out);
+        search_list(p, &r, block_flat, COUNT(block_flat), out);
         break;
     }
 }

@@ -105,6 +105,7 @@ static rg_status work_on(rg_arena *arena, rg_least_works *works, const rg_space 
         if (!items)
             return RG_ERR_LIMIT;
         if (works->count > 0)
+            // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
             memcpy(items, works->items, (size_t)works->count * sizeof *items);
         works->items = items;
     }
