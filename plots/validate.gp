@@ -1,6 +1,6 @@
 # Predicted against measured, left; error over measured time, right. Variables: figure_title,
-# figure_note, least_us, most_us. rows_csv: measured_us,predicted_us,error_percent,class; class 0
-# from memory or compute, 1 from L2.
+# figure_note, least_us, most_us, most_error. rows_csv: measured_us,predicted_us,error_percent,class;
+# class 0 from memory or compute, 1 from L2.
 # SPDX-License-Identifier: Apache-2.0
 is_text = (GPVAL_TERM eq 'dumb')
 set tics nomirror scale 0.6
@@ -17,15 +17,16 @@ set yrange [least_us:most_us]
 set ylabel 'predicted (us)'
 set format y (is_text ? '%g' : '10^{%T}')
 set key top left
+set title ' '
 plot rows_csv skip 1 using 1:(of_class(0, $2)) with points pt 7 ps 0.22 lc rgb '#1f4e9c' title 'memory or compute', \
      rows_csv skip 1 using 1:(of_class(1, $2)) with points pt 7 ps 0.22 lc rgb '#2a8c6f' title 'from L2', \
      x with lines lc rgb '#c0392b' lw 1.2 title 'equal'
 unset logscale y
-set yrange [-60:60]
+set yrange [-most_error:most_error]
 set format y '%g'
 set ylabel 'error (%)'
 unset key
-if (!is_text) set label 1 figure_note at screen 0.985, screen 0.965 right font ',9' tc rgb '#777777' noenhanced
+set title figure_note font ',10' tc rgb '#777777' noenhanced
 plot rows_csv skip 1 using 1:(of_class(0, $3)) with points pt 7 ps 0.22 lc rgb '#1f4e9c', \
      rows_csv skip 1 using 1:(of_class(1, $3)) with points pt 7 ps 0.22 lc rgb '#2a8c6f', \
      0 with lines lc rgb '#c0392b' lw 1.2

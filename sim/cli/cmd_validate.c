@@ -169,6 +169,8 @@ static rg_status write_rows(const rg_comparison *c, const char *path, rg_err *er
     return rg_out_commit(&file, err);
 }
 
+static const double most_error_shown = 60.0; /* per cent, either way */
+
 static rg_status draw(rg_arena *arena, const rg_comparison *c, const char *device, const char *path,
                       rg_err *err)
 {
@@ -181,6 +183,7 @@ static rg_status draw(rg_arena *arena, const rg_comparison *c, const char *devic
     RG_TRY(rg_plot_data(plot, "rows", &data, err));
     fputs("measured_us,predicted_us,error_percent,class\n", data);
     double least = INFINITY, most = 0.0;
+    size_t beyond = 0;
     for (size_t i = 0; i < c->table->count; i++) {
         const rg_compared_row *r = &c->rows[i];
         if (r->row->skip != RG_SKIP_NONE)
@@ -188,13 +191,18 @@ static rg_status draw(rg_arena *arena, const rg_comparison *c, const char *devic
         const double measured = r->row->seconds * 1e6, predicted = r->predicted * 1e6;
         least = fmin(least, fmin(measured, predicted));
         most = fmax(most, fmax(measured, predicted));
-        fprintf(data, "%.6g,%.6g,%.4g,%d\n", measured, predicted,
-                100.0 * (predicted / measured - 1.0), strcmp(r->row->residency, "l2") == 0);
+        const double error = 100.0 * (predicted / measured - 1.0);
+        beyond += fabs(error) > most_error_shown;
+        fprintf(data, "%.6g,%.6g,%.4g,%d\n", measured, predicted, error,
+                strcmp(r->row->residency, "l2") == 0);
     }
     rg_error_summary e;
     RG_TRY(rg_compare_pool(arena, c, NULL, NULL, NULL, NULL, &e, err));
-    rg_plot_text(plot, "figure_note", "%zu rows, median %.1f %%, p90 %.1f %%, bias %+.1f %%",
-                 e.count, 100.0 * e.median_ape, 100.0 * e.p90_ape, 100.0 * e.bias);
+    rg_plot_text(
+        plot, "figure_note",
+        "%zu rows, median %.1f %%, p90 %.1f %%, bias %+.1f %%; %zu beyond %.0f %% (left only)",
+        e.count, 100.0 * e.median_ape, 100.0 * e.p90_ape, 100.0 * e.bias, beyond, most_error_shown);
+    rg_plot_number(plot, "most_error", most_error_shown);
     rg_plot_number(plot, "least_us", pow(10.0, floor(log10(least))));
     rg_plot_number(plot, "most_us", pow(10.0, ceil(log10(most))));
     return rg_plot_write(plot, err);
