@@ -165,6 +165,37 @@ static void throughput(rg_serve_job *job, const rg_serve_result *r)
     rg_report_int(report, "prompt_tokens", "prompt tokens in all", r->prompt_tokens);
 }
 
+/* Requests sent to each of the replicas that all requests pass through. */
+static void spread(rg_serve_job *job, const rg_serve_result *r)
+{
+    rg_report *report = job->report;
+    const int first = (int)job->deployment.prefill_replicas;
+    int64_t least = INT64_MAX, most = 0, all = 0;
+    json_t *list = json_array();
+    for (int i = 0; i < r->replica_count; i++) {
+        json_array_append_new(list, json_integer(r->routed[i]));
+        if (i < first)
+            continue;
+        least = r->routed[i] < least ? r->routed[i] : least;
+        most = r->routed[i] > most ? r->routed[i] : most;
+        all += r->routed[i];
+    }
+    rg_report_json(report, "replica_requests", list);
+    if (r->replica_count - first < 2)
+        return;
+    rg_report_int(report, "replica_requests_least", "requests of a replica, fewest", least);
+    rg_report_int(report, "replica_requests_most", "requests of a replica, most", most);
+    if (job->deployment.router == RG_ROUTE_PREFIX)
+        rg_report_int(report, "balanced_requests", "requests sent by queue, not by prefix",
+                      r->balanced);
+    const double mean = (double)all / (double)(r->replica_count - first);
+    if (!job->deployment.autoscale.on && mean >= 10 && (double)most > 1.5 * mean)
+        rg_report_assume(report,
+                         "replicas are loaded unevenly: one of %d got %lld of %lld requests, as "
+                         "the router sends them",
+                         r->replica_count - first, (long long)most, (long long)all);
+}
+
 static void engine(rg_serve_job *job, const rg_serve_result *r)
 {
     rg_report *report = job->report;
@@ -180,6 +211,7 @@ static void engine(rg_serve_job *job, const rg_serve_result *r)
     rg_report_int(report, "max_waiting", "most requests waiting", r->most_waiting);
     rg_report_figure(report, "utilisation", "share of time computing",
                      ratio(r->busy_s, r->replica_s), RG_DIM_NONE);
+    spread(job, r);
     rg_report_int(report, "preemptions", "preemptions", r->preemptions);
     rg_report_int(report, "recomputed_tokens", "tokens computed again", r->recomputed_tokens);
     rg_report_int(report, "prefill_tokens", "prompt tokens computed", r->prefill_tokens);

@@ -165,6 +165,7 @@ void rg_fleet_close_books(rg_fleet *f)
     rg_serve_result *out = f->out;
     const rg_deployment *d = f->deployment;
     out->makespan_s = out->finished ? f->last_token_s - f->first_arrival_s : 0;
+    out->replica_count = f->count;
     double device_s = 0;
     for (int i = 0; i < f->count; i++) {
         const rg_replica *r = f->replicas[i];

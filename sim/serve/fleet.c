@@ -282,7 +282,8 @@ rg_status rg_serve_run(rg_arena *arena, const rg_deployment *deployment, rg_requ
     const int64_t most = deployment->autoscale.on ? MAX_REPLICAS : prefill + deployment->replicas;
     f->replicas = RG_NEW(arena, rg_replica *, most, err);
     f->link_free_s = RG_NEW(arena, double, prefill + 1, err);
-    if (!f->replicas || !f->link_free_s)
+    out->routed = RG_NEW(arena, int64_t, most, err);
+    if (!f->replicas || !f->link_free_s || !out->routed)
         return RG_ERR_LIMIT;
     for (int64_t i = 0; i < prefill + deployment->replicas; i++)
         RG_TRY(add_replica(f, i < prefill, 0, err));

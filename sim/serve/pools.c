@@ -23,6 +23,16 @@ static int64_t cached_tokens(rg_replica *r, const rg_live *live)
     return hits * r->pool.block_tokens;
 }
 
+/* Thresholds of SGLang's router, its defaults: sgl-router/py_src/sglang_router/router_args.py. */
+static const double cache_threshold_ratio = 0.3; /* of the prompt, found in a cache */
+static const int64_t balance_abs_requests = 64;  /* between the busiest replica and the idlest */
+static const double balance_rel_ratio = 1.5;     /* of the busiest over the idlest */
+
+static int64_t pending(const rg_replica *r)
+{
+    return r->waiting.count + r->swapped.count + r->running_count;
+}
+
 static rg_replica *least_loaded(rg_fleet *f, int from, int to)
 {
     rg_replica *best = NULL;
@@ -44,26 +54,52 @@ static rg_replica *round_robin(rg_fleet *f, int from, int to, int64_t *turn)
     return NULL;
 }
 
-rg_replica *rg_fleet_route(rg_fleet *f, const rg_live *live, int from, int to, int64_t *turn)
+/* The rule of SGLang's router (sgl-router/src/policies/cache_aware.rs, select_worker): the shortest
+ * queue while pending requests are out of balance, else the longest match, if it is long enough.
+ * It then takes the replica that holds least, in an approximate tree of its own; here the caches
+ * themselves are asked, and the least loaded stands in for the emptiest. */
+static rg_replica *longest_prefix(rg_fleet *f, const rg_live *live, int from, int to)
+{
+    rg_replica *idlest = NULL;
+    int64_t busiest = 0;
+    for (int i = from; i < to; i++) {
+        rg_replica *r = f->replicas[i];
+        if (!rg_replica_serves(r))
+            continue;
+        const int64_t has = pending(r);
+        busiest = has > busiest ? has : busiest;
+        if (!idlest || has < pending(idlest))
+            idlest = r;
+    }
+    if (!idlest)
+        return NULL;
+    const int64_t least = pending(idlest);
+    if (busiest - least > balance_abs_requests &&
+        (double)busiest > balance_rel_ratio * (double)least) {
+        f->out->balanced++;
+        return idlest;
+    }
+    rg_replica *best = NULL;
+    int64_t most = 0;
+    for (int i = from; i < to; i++) {
+        rg_replica *r = f->replicas[i];
+        const int64_t cached = rg_replica_serves(r) ? cached_tokens(r, live) : -1;
+        if (cached > most || (best && cached == most && r->load_tokens < best->load_tokens)) {
+            best = r;
+            most = cached;
+        }
+    }
+    return (double)most > cache_threshold_ratio * (double)live->n ? best
+                                                                  : least_loaded(f, from, to);
+}
+
+static rg_replica *route(rg_fleet *f, const rg_live *live, int from, int to, int64_t *turn)
 {
     switch (f->deployment->router) {
     case RG_ROUTE_LEAST_LOADED:
         return least_loaded(f, from, to);
-    case RG_ROUTE_PREFIX: {
-        rg_replica *best = NULL;
-        int64_t most = -1;
-        for (int i = from; i < to; i++) {
-            rg_replica *r = f->replicas[i];
-            if (!rg_replica_serves(r))
-                continue;
-            const int64_t cached = cached_tokens(r, live);
-            if (!best || cached > most || (cached == most && r->load_tokens < best->load_tokens)) {
-                best = r;
-                most = cached;
-            }
-        }
-        return best;
-    }
+    case RG_ROUTE_PREFIX:
+        return longest_prefix(f, live, from, to);
     case RG_ROUTE_SESSION:
         if (live->request.session >= 0) {
             uint64_t x = (uint64_t)live->request.session;
@@ -76,6 +112,13 @@ rg_replica *rg_fleet_route(rg_fleet *f, const rg_live *live, int from, int to, i
         break;
     }
     return round_robin(f, from, to, turn);
+}
+
+rg_replica *rg_fleet_route(rg_fleet *f, const rg_live *live, int from, int to, int64_t *turn)
+{
+    rg_replica *r = route(f, live, from, to, turn);
+    f->out->routed[r->number]++;
+    return r;
 }
 
 /* ---- disaggregation */

@@ -97,7 +97,7 @@ typedef struct rg_engine_constants {
 typedef enum rg_router {
     RG_ROUTE_ROUND_ROBIN,
     RG_ROUTE_LEAST_LOADED, /* fewest tokens still to be done */
-    RG_ROUTE_PREFIX,       /* longest cached prefix, then least loaded */
+    RG_ROUTE_PREFIX,       /* longest cached prefix while pending requests are in balance */
     RG_ROUTE_SESSION,      /* a session stays on its replica */
 } rg_router;
 
@@ -188,6 +188,9 @@ typedef struct rg_serve_result {
     double transfer_bytes, transfer_wait_s;
     int64_t transfers;
     int64_t most_replicas;
+    int64_t *routed; /* [replicas there ever were, prefill first] requests sent to each */
+    int replica_count;
+    int64_t balanced; /* of them, sent to the shortest queue instead of the longest prefix */
     double energy_j, cost_usd; /* NaN: unknown */
 } rg_serve_result;
 

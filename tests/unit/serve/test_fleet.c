@@ -135,6 +135,38 @@ static void session_and_prefix_routers_find_more_in_the_cache(void **state)
     assert_true(prefix > 2 * turn);
 }
 
+/* All prompts begin alike, so every cache that was used once matches; SGLang's router still sends
+ * none to a replica that has over 64 requests, and half as many again, more than the idlest. */
+static void prefix_router_heeds_the_load(void **state)
+{
+    (void)state;
+    rg_synth_spec spec = load(2000, 60);
+    spec.prompt.most = 800;
+    spec.sessions = (rg_session_spec){.turns = 1, .system_tokens = 1600};
+    rg_deployment d = deployment(2, RG_ROUTE_LEAST_LOADED);
+    const rg_serve_result least = run(&d, &spec, NULL);
+    assert_int_equal(least.balanced, 0);
+    d.router = RG_ROUTE_PREFIX;
+    const rg_serve_result prefix = run(&d, &spec, NULL);
+    assert_true(prefix.balanced > 0);
+    assert_int_equal(prefix.routed[0] + prefix.routed[1], 2000);
+    assert_true(prefix.routed[1] > 600);
+    assert_true(prefix.makespan_s < 1.1 * least.makespan_s);
+}
+
+/* Below the threshold of balance the longest match decides alone. */
+static void prefix_router_keeps_few_requests_together(void **state)
+{
+    (void)state;
+    rg_synth_spec spec = load(200, 2);
+    spec.prompt.most = 800;
+    spec.sessions = (rg_session_spec){.turns = 1, .system_tokens = 1600};
+    const rg_deployment d = deployment(2, RG_ROUTE_PREFIX);
+    const rg_serve_result r = run(&d, &spec, NULL);
+    assert_int_equal(r.balanced, 0);
+    assert_true(r.hit_tokens > 200 * 1500);
+}
+
 /* One request: prefill step of 0.01 + 1000 x 5e-5 = 0.06 s gives the first token. KV of 1000 tokens
  * x 131,072 B at 1 GB/s is 0.131072 s; latency 1 ms. Then 9 decode steps of 10.1 ms. */
 static void split_pools_send_kv_before_they_decode(void **state)
@@ -278,6 +310,8 @@ int main(void)
         TEST(round_robin_gives_each_its_turn),
         TEST(least_loaded_waits_less_than_round_robin),
         TEST(session_and_prefix_routers_find_more_in_the_cache),
+        TEST(prefix_router_heeds_the_load),
+        TEST(prefix_router_keeps_few_requests_together),
         TEST(split_pools_send_kv_before_they_decode),
         TEST(split_pools_keep_gaps_between_tokens_even),
         TEST(split_pools_keep_their_blocks_when_memory_is_short),
