@@ -12,7 +12,7 @@
 
 #include "core/arena.h"
 
-enum { RG_LSQ_MAX_PARAMETERS = 48 };
+enum { RG_LSQ_MAX_PARAMETERS = 64 };
 
 /** One parameter: where the search starts and the range in which it has a meaning. */
 typedef struct rg_lsq_parameter {

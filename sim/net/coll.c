@@ -76,12 +76,36 @@ static const char *unfit(const rg_coll_context *x, const rg_coll_query *q, const
     }
 }
 
+/** The engine's own kernel for an all-reduce on NVLink, or RG_ALG_AUTO when it calls the library:
+ * TensorRT-LLM, customAllReduceUtils.h: getMaxRequiredWorkspaceSize, and where its tables of best
+ * strategies turn from one shot to two. */
+static rg_coll_algorithm shot_of(const rg_coll_context *x, const rg_coll_query *q,
+                                 const rg_coll_group *g)
+{
+    const char *arch = x->cluster->accel->arch;
+    const bool blackwell = arch != NULL && strncmp(arch, "blackwell", 9) == 0;
+    const bool ampere = arch != NULL && strcmp(arch, "ampere") == 0; /* one shot, as measured */
+    const double workspace = g->ranks <= 2 ? 16e6 : 8e6, MiB = 1 << 20;
+    const double two_shot = g->ranks <= 2 || ampere ? INFINITY
+                            : g->ranks <= 4         ? (blackwell ? 4 : 2) * MiB
+                                                    : (blackwell ? 2 : 0.5) * MiB;
+    if (q->library != RG_LIB_CUSTOM || q->op != RG_COLL_ALL_REDUCE || x->ideal ||
+        x->cluster->scale_up.kind == RG_FABRIC_PCIE_TREE ||
+        q->bytes.v > fmin(workspace, x->c.one_shot_most_bytes))
+        return RG_ALG_AUTO;
+    const rg_coll_algorithm shot = q->bytes.v < two_shot ? RG_ALG_ONE_SHOT : RG_ALG_TWO_SHOT;
+    return unfit(x, q, g, shot) == NULL ? shot : RG_ALG_AUTO;
+}
+
 /** What the library would consider, best first found wins ties. */
 static rg_status choose(const rg_coll_context *x, const rg_coll_query *q, const rg_coll_group *g,
                         rg_coll_result *out, rg_err *err)
 {
     if (q->op == RG_COLL_ALL_TO_ALL || q->op == RG_COLL_SEND_RECV)
         return rg_coll_time_by(x, q, g, RG_ALG_DIRECT, out, err);
+    const rg_coll_algorithm shot = shot_of(x, q, g);
+    if (shot != RG_ALG_AUTO)
+        return rg_coll_time_by(x, q, g, shot, out, err);
     rg_coll_algorithm candidates[8];
     int count = 0;
     if (x->cluster->scale_up.kind == RG_FABRIC_TORUS && unfit(x, q, g, RG_ALG_TORUS) == NULL)
@@ -103,9 +127,6 @@ static rg_status choose(const rg_coll_context *x, const rg_coll_query *q, const 
         candidates[count++] = RG_ALG_IN_SWITCH;
     if (x->ideal && unfit(x, q, g, RG_ALG_HIERARCHICAL) == NULL)
         candidates[count++] = RG_ALG_HIERARCHICAL;
-    const bool own_kernels = q->library == RG_LIB_CUSTOM &&
-                             q->bytes.v <= x->c.one_shot_most_bytes &&
-                             x->cluster->scale_up.kind != RG_FABRIC_PCIE_TREE;
     rg_coll_result best = {.time = {INFINITY}};
     for (int i = 0; i < count; i++) {
         rg_coll_result t;
@@ -115,15 +136,6 @@ static rg_status choose(const rg_coll_context *x, const rg_coll_query *q, const 
             t.time.v -= saved;
             t.latency.v -= saved;
         }
-        if (t.time.v < best.time.v)
-            best = t;
-    }
-    for (int k = 0; k < 2 && own_kernels; k++) {
-        const rg_coll_algorithm shot = k == 0 ? RG_ALG_ONE_SHOT : RG_ALG_TWO_SHOT;
-        rg_coll_result t;
-        if (unfit(x, q, g, shot) != NULL)
-            continue;
-        RG_TRY(rg_coll_time_by(x, q, g, shot, &t, err));
         if (t.time.v < best.time.v)
             best = t;
     }

@@ -76,7 +76,7 @@ typedef struct rg_coll_query {
     int64_t stride; /* device numbers between neighbours of the group; 0 counts as 1 */
     int64_t local;  /* most ranks in one domain; 0: as many as the stride lets fit */
     rg_bytes bytes;
-    bool integer;     /* a type that switches do not add up (int8) */
+    bool integer;     /* int8: switches do not add it up, devices slower */
     double imbalance; /* all-to-all: bytes of the busiest rank over the mean; below 1 counts as 1 */
 } rg_coll_query;
 
@@ -113,19 +113,21 @@ typedef struct rg_coll_constants {
     double hop_us;                    /* one LL step to a neighbour */
     double gather_hop_us;             /* the same in all-gather and reduce-scatter */
     double wide_base_us, wide_hop_us; /* added when many channels take part */
-    double wide_bytes;                /* size at which half of that is added */
+    double wide_store_us;             /* each step of all-gather stores what it passes on, too */
+    double wide_bytes;                /* a rank's part at which half of that is added */
     double ll_ratio;                  /* reached, of the library's table rate for LL */
     double ll_wire_ratio;             /* of the path's rate: LL sends flags beside the data */
     double ll128_base_us, ll128_hop_us, ll128_ratio; /* ratio: of simple_ratio */
     double simple_base_us, simple_hop_us, simple_ratio;
     double copy_all_reduce, copy_all_gather, copy_reduce_scatter; /* local step, link times */
+    double byte_reduce;   /* all-reduce and reduce-scatter of int8, in times of half */
     double overlap_power; /* latency and transfer: (L^q + W^q)^(1/q) */
     double nvls_base_us;  /* in-switch reduction beyond the floor */
     double
         nvls_fill_us; /* first chunk at 450 GB/s and full size; grows with the root of the size */
     double nvls_ratio, nvls_least_ranks;
     double direct_base_us, direct_peer_us, direct_ll_gbs, direct_simple_us, direct_ratio;
-    double direct_copy, direct_power;
+    double direct_copy, direct_power, direct_fill_us;
     double one_shot_base_us, one_shot_rank_us, one_shot_wide_us, one_shot_ratio,
         one_shot_most_bytes;
     double two_shot_base_us, two_shot_rank_us, two_shot_ratio;

@@ -4,10 +4,10 @@
  * rate of the ring (a share of the port, an uplink, or the ports of a domain together), B the port.
  *
  *   LL       base + n hop + wide(S) + (b + S/p) / min(table rate, R)
- *   LL128    join(base + base128 + n hop128, b / R128)
+ *   LL128    base + base128 + n hop128 + b / R128
  *   Simple   join(base + fences + n hop, b / R + copy S/(p B))
  *   NVLS     base + base_N + S (1 + 1/p) / (r_N B): read once through the switch, written once
- *   direct   join(base + peers, (p-1)/p S / (r B)), or a few LL lines for small parts
+ *   direct   join(base + peers, (p-1)/p S / (r B)) + fill(S), in LL up to 16 KiB for a peer
  *   one-shot base_1 + p rank_1 + (p-1) S / (r_1 B), in a captured graph; two-shot likewise
  *
  * join(L, W) = (L^q + W^q)^(1/q). LL is paid by instructions, so a rank's own part counts like what
@@ -56,8 +56,11 @@ static timing ring_ll(const rg_coll_context *x, const rg_coll_group *g, rg_coll_
     const bool gather = op == RG_COLL_ALL_GATHER || op == RG_COLL_REDUCE_SCATTER;
     const double hop = gather ? c->gather_hop_us : c->hop_us;
     const double local_part = S / (double)g->ranks;
-    const double ratio = c->wide_bytes / fmax(S, 1);
-    const double wide = 1e-6 * (c->wide_base_us + c->wide_hop_us * steps) / (1 + ratio * ratio);
+    /* A channel takes 8 bytes a thread from every rank before a second one joins
+     * (threadThresholds of the LL ring, src/graph/tuning.cc): it is a rank's part that counts. */
+    const double ratio = c->wide_bytes / fmax(local_part, 1);
+    const double wide_hop = c->wide_hop_us + (op == RG_COLL_ALL_GATHER ? c->wide_store_us : 0);
+    const double wide = 1e-6 * (c->wide_base_us + wide_hop * steps) / (1 + ratio * ratio);
     const double latency =
         1e-6 * (c->base_us + (steps - between) * hop + between * c->net_ll_us) + wide;
     double rate = c->ll_wire_ratio * g->path_rate;
@@ -77,7 +80,7 @@ static timing ring_ll128(const rg_coll_context *x, const rg_coll_group *g, doubl
         1e-6 * (c->base_us + c->ll128_base_us + (steps - between) * c->ll128_hop_us +
                 between * c->net_simple_us);
     const double transfer = bytes / (c->ll128_ratio * g->path_rate);
-    return (timing){power_sum(latency, transfer, c->overlap_power), latency,
+    return (timing){latency + transfer, latency,
                     latency > transfer ? RG_LIMIT_LATENCY : g->path_limit};
 }
 
@@ -247,8 +250,13 @@ static timing direct_time(const rg_coll_context *x, const rg_coll_query *q, cons
         pcie ? wire / c->ll_wire_ratio / 0.7 : share * S / (c->direct_ll_gbs * 1e9);
     const double ll = latency + fmax(ll_wire, wire);
     const double simple_latency = latency + 1e-6 * c->direct_simple_us;
-    const double simple = power_sum(simple_latency, wire, c->direct_power);
-    const bool pick_ll = *protocol == RG_PROTO_LL || (*protocol != RG_PROTO_SIMPLE && ll <= simple);
+    /* The last chunks wait in their buffers until they are copied: the message, or all buffers. */
+    const double buffers = 32.0 * (1 << 20);
+    const double fill = 1e-6 * c->direct_fill_us * fmin(S / buffers, 1);
+    const double simple = power_sum(simple_latency, wire, c->direct_power) + fill;
+    /* NCCL_P2P_LL_THRESHOLD, src/enqueue.cc; parts below 64 KiB have one channel over NVLink */
+    const bool small = pcie || g->domains > 1 ? ll <= simple : share * S <= 16384;
+    const bool pick_ll = *protocol == RG_PROTO_LL || (*protocol != RG_PROTO_SIMPLE && small);
     *protocol = pick_ll ? RG_PROTO_LL : RG_PROTO_SIMPLE;
     const double time = pick_ll ? ll : simple;
     latency = pick_ll ? latency : simple_latency;
@@ -314,6 +322,8 @@ rg_status rg_coll_time_by(const rg_coll_context *x, const rg_coll_query *q, cons
     switch (algorithm) {
     case RG_ALG_RING:
         t = ring_time(x, q, g, &protocol);
+        if (q->integer && (q->op == RG_COLL_ALL_REDUCE || q->op == RG_COLL_REDUCE_SCATTER))
+            t.time *= x->c.byte_reduce;
         break;
     case RG_ALG_TREE:
         t = tree_time(x, q, g, &protocol);

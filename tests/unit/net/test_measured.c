@@ -101,8 +101,51 @@ static void nvlink_tables_hold_with_few_constants(void **state)
         rg_error_summary small, big;
         table_errors(state, tables[i].cluster, tables[i].path, tables[i].custom, &small, &big);
         /* repeated rows (half and int8 of all-gather) differ by 2 % in the median, up to 15 % */
-        assert_true(small.median_ape < 0.06 && small.p90_ape < 0.17);
-        assert_true(big.median_ape < 0.05 && big.p90_ape < 0.13);
+        assert_true(small.median_ape < 0.06 && small.p90_ape < 0.14);
+        assert_true(big.median_ape < 0.03 && big.p90_ape < 0.08);
+    }
+}
+
+static void engines_and_libraries_turn_where_their_sources_say(void **state)
+{
+    const struct {
+        const char *cluster;
+        int64_t ranks;
+        double bytes;
+        rg_coll_algorithm expected;
+    } picks[] = {
+        {"hgx-h200", 2, 15e6, RG_ALG_ONE_SHOT},
+        {"hgx-h200", 2, 17e6, RG_ALG_RING}, /* beyond the workspace: NCCL */
+        {"hgx-h200", 4, (2 << 20) - 2, RG_ALG_ONE_SHOT},
+        {"hgx-h200", 4, 2 << 20, RG_ALG_TWO_SHOT},
+        {"hgx-h200", 4, 8 << 20, RG_ALG_RING},
+        {"hgx-h200", 8, (512 << 10) - 2, RG_ALG_ONE_SHOT},
+        {"hgx-h200", 8, 512 << 10, RG_ALG_TWO_SHOT},
+        {"hgx-h200", 8, 8 << 20, RG_ALG_IN_SWITCH},
+        {"dgx-a100-80gb", 8, 512 << 10, RG_ALG_ONE_SHOT},
+        {"dgx-a100-80gb", 8, 2 << 20, RG_ALG_RING},
+    };
+    for (size_t i = 0; i < sizeof picks / sizeof picks[0]; i++) {
+        rg_cluster *cluster;
+        rg_coll_context *x;
+        rg_coll_result r;
+        assert_ok(rg_cluster_load(*state, picks[i].cluster, &cluster, &err));
+        assert_ok(rg_coll_prepare(*state, cluster, NULL, &x, &err));
+        const rg_coll_query q = {.op = RG_COLL_ALL_REDUCE,
+                                 .ranks = picks[i].ranks,
+                                 .bytes = RG_B(picks[i].bytes),
+                                 .library = RG_LIB_CUSTOM};
+        assert_ok(rg_coll_time(x, &q, &r, &err));
+        assert_int_equal(r.algorithm, picks[i].expected);
+        /* NCCL_P2P_LL_THRESHOLD: 16 KiB for a peer */
+        for (int above = 0; above < 2; above++) {
+            const rg_coll_query direct = {.op = RG_COLL_ALL_TO_ALL,
+                                          .ranks = picks[i].ranks,
+                                          .bytes = RG_B((16384.0 + above) * (double)picks[i].ranks),
+                                          .library = RG_LIB_NCCL};
+            assert_ok(rg_coll_time(x, &direct, &r, &err));
+            assert_int_equal(r.protocol, above ? RG_PROTO_SIMPLE : RG_PROTO_LL);
+        }
     }
 }
 
@@ -201,6 +244,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nvlink_tables_hold_with_few_constants, setup, teardown),
+        cmocka_unit_test_setup_teardown(engines_and_libraries_turn_where_their_sources_say, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(pcie_tables_hold_to_the_spread_of_staged_copies, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(constants_of_one_generation_carry_to_the_next, setup,
