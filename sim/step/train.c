@@ -175,13 +175,17 @@ static double activation_bytes(const rg_model *model, const rg_parallel *p, cons
     return tokens * (kept * held + widest + logits);
 }
 
-/** Gradients over the replicas, and with zero 3 the weights' gathers. */
-static rg_status reduce_gradients(const rg_step_context *x, const rg_train *train,
-                                  double parameters, double expert_parameters, rg_train_time *out,
-                                  double *traffic, rg_err *err)
+/** Gradients and weights over the replicas, nothing hidden yet. ZeRO 0 reduces the gradients once a
+ * step, ZeRO 1 to the rank that updates them, which then hands the weights out (Rajbhandari et al.
+ * 2020, section 7). Ranks that keep only their part of the gradients (ZeRO 2) must reduce those of
+ * every micro-batch, and ranks that keep only their part of the weights (ZeRO 3) gather them for
+ * every forward and again for every backward pass: DeepSpeed's engine reduces outside of
+ * accumulation boundaries too once gradients are split, FSDP2 by default as well. */
+static rg_status replica_traffic(const rg_step_context *x, const rg_train *train, double parameters,
+                                 double expert_parameters, int64_t micro_batches,
+                                 rg_train_time *out, rg_err *err)
 {
     const rg_parallel *p = &x->parallel;
-    *traffic = 0;
     const int64_t stride = p->tp * p->cp * p->pp;
     /* experts split over dp are held by dp / (ep / tp) replicas only */
     const int64_t spread = p->ep > p->tp ? p->ep / p->tp : 1;
@@ -201,21 +205,44 @@ static rg_status reduce_gradients(const rg_step_context *x, const rg_train *trai
                            .bytes = RG_B(groups[i].parameters * train->gradient_bytes),
                            .library = x->options.ideal ? RG_LIB_IDEAL : RG_LIB_NCCL};
         rg_coll_result r;
+        if (i == 0)
+            out->gradient_query = q;
         RG_TRY(rg_coll_time(x->coll, &q, &r, err));
-        if (i == 0) {
-            out->reduction = r;
-            out->gradient_message = q.bytes;
-        }
-        *traffic += r.time.v;
+        out->reduce.calls = train->zero >= 2 ? micro_batches : 1;
+        out->reduce.bytes.v += q.bytes.v;
+        out->reduce.each.v += r.time.v;
         if (train->zero < 1)
             continue;
-        /* weights are gathered once after the update, or (zero 3) before forward and backward */
         q.op = RG_COLL_ALL_GATHER;
         q.bytes = RG_B(groups[i].parameters * train->weight_bytes);
         RG_TRY(rg_coll_time(x->coll, &q, &r, err));
-        *traffic += r.time.v * (train->zero >= 3 ? 2 : 1);
+        out->gather.calls = train->zero >= 3 ? 2 * micro_batches : 1;
+        out->gather.bytes.v += q.bytes.v;
+        out->gather.each.v += r.time.v;
     }
     return RG_OK;
+}
+
+/** Share of some traffic that compute does not hide: what the overlap leaves, and never less than
+ * what compute is too short for. */
+static double exposed_ratio(double overlap, double traffic, double compute)
+{
+    return traffic > 0 ? 1 - fmin(overlap, compute / traffic) : 0;
+}
+
+/** Gradients flow behind the backward pass; weights behind forward, and with ZeRO 3 half of the
+ * gathers behind backward too, where both share the links. */
+static void hide_traffic(const rg_train *train, const micro *one, rg_train_time *out)
+{
+    const double reduce = out->reduce.each.v, gather = out->gather.each.v;
+    const bool again = train->zero >= 3;
+    const double behind_forward = exposed_ratio(train->overlap_ratio, gather, one->forward);
+    const double behind_backward =
+        exposed_ratio(train->overlap_ratio, reduce + (again ? gather : 0), one->backward);
+    out->reduce.exposed = RG_S((double)out->reduce.calls * reduce * behind_backward);
+    const double mean = again ? (behind_forward + behind_backward) / 2 : behind_forward;
+    out->gather.exposed = RG_S((double)out->gather.calls * gather * mean);
+    out->gradients = RG_S(out->reduce.exposed.v + out->gather.exposed.v);
 }
 
 static rg_status check(const rg_cluster *cluster, const rg_parallel *p, const rg_train *train,
@@ -309,13 +336,11 @@ rg_status rg_train_step(rg_arena *arena, const rg_cluster *cluster, const rg_mod
     out->communication = RG_S(n * (one.communication + hops));
     out->bubble = RG_S((pp - 1) / v * each);
 
-    double parameters, experts, traffic;
+    double parameters, experts;
     const stage *fullest = &x->stages[0];
     parameters_of(x, &parameters, &experts, &fullest);
-    RG_TRY(reduce_gradients(x, train, parameters, experts, out, &traffic, err));
-    /* gradients flow while the last micro-batch runs backward; gathers of zero 3 all the time */
-    const double cover = train->zero >= 3 ? n * (one.forward + one.backward) : one.backward;
-    out->gradients = RG_S(traffic - fmin(train->overlap_ratio * traffic, cover));
+    RG_TRY(replica_traffic(x, train, parameters, experts, m, out, err));
+    hide_traffic(train, &one, out);
     const double replicas = (double)p.dp;
     const double updated = parameters / (train->zero >= 1 ? replicas : 1);
     const double state_bytes =

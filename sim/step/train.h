@@ -32,12 +32,20 @@ typedef struct rg_train {
 /** 2-byte weights, 4-byte gradients, fp32 copy and two moments, half of the traffic hidden. */
 rg_train rg_train_defaults(void);
 
+/** A collective over the replicas, on the fullest device. */
+typedef struct rg_train_traffic {
+    rg_bytes bytes;     /* of one call: the whole gradients or weights that a device works with */
+    int64_t calls;      /* of a step */
+    rg_seconds each;    /* one call, nothing hidden */
+    rg_seconds exposed; /* all calls, what compute does not hide */
+} rg_train_traffic;
+
 typedef struct rg_train_time {
     rg_seconds total;
     rg_seconds forward, backward, recompute; /* compute of all micro-batches, slowest stage */
     rg_seconds communication;                /* tensor, expert, context parallel and stage hops */
     rg_seconds bubble;                       /* pipeline fill and drain */
-    rg_seconds gradients;                    /* reduction over dp that backward does not hide */
+    rg_seconds gradients;                    /* reduce.exposed + gather.exposed */
     rg_seconds optimiser;
     int64_t micro_batches, devices;
     rg_flops model_flops;        /* forward and backward, no recomputation, all devices */
@@ -47,9 +55,9 @@ typedef struct rg_train_time {
     /* memory of the fullest device */
     rg_bytes weights, gradient_memory, optimiser_memory, activations, memory, capacity;
     bool fits;
-    /* the whole gradient reduction, before anything is hidden */
-    rg_bytes gradient_message;
-    rg_coll_result reduction;
+    rg_train_traffic reduce;      /* gradients: all-reduce, from ZeRO 1 on reduce-scatter */
+    rg_train_traffic gather;      /* weights, from ZeRO 1 on */
+    rg_coll_query gradient_query; /* the reduction; no ranks with one replica */
 } rg_train_time;
 
 /** One training step. options may be NULL. Errors: RG_ERR_MODEL when the batch does not divide over

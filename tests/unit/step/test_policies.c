@@ -234,8 +234,39 @@ static void zero_stages_split_states_over_replicas(void **state)
     assert_close(r[1].optimiser_memory.v, 12 * n / 8, 1e-3);
     assert_close(r[2].gradient_memory.v, 4 * n / 8, 1e-3);
     assert_close(r[3].weights.v, 2 * n / 8, 1e-3);
-    assert_true(r[0].reduction.time.v > 0);
-    assert_close(r[0].gradient_message.v, 4 * n, 1e-3);
+    assert_true(r[0].reduce.each.v > 0);
+    assert_close(r[0].reduce.bytes.v, 4 * n, 1e-3);
+}
+
+static void split_states_travel_with_every_micro_batch(void **state)
+{
+    bench b = make_bench(state, dense_config, "hgx-h100");
+    b.cluster->nodes = 64;
+    b.parallel = (rg_parallel){.tp = 8, .dp = 64};
+    rg_train t = rg_train_defaults();
+    t.global_batch = 4 * 64;
+    /* calls of a step of four micro-batches: ZeRO 2 reduces each, ZeRO 3 gathers twice for each */
+    static const int64_t reductions[] = {1, 1, 4, 4}, gathers[] = {0, 1, 1, 8};
+    for (int zero = 0; zero <= 3; zero++) {
+        rg_train_time r;
+        t.zero = zero;
+        t.overlap_ratio = 0;
+        assert_ok(train(&b, &t, &r));
+        assert_int_equal(r.reduce.calls, reductions[zero]);
+        assert_int_equal(r.gather.calls, gathers[zero]);
+        const double wire =
+            (double)reductions[zero] * r.reduce.each.v + (double)gathers[zero] * r.gather.each.v;
+        assert_close(r.gradients.v, wire, 1e-12);
+        /* a device sends at the least (dp - 1) / dp of its N / 8 gradients or weights at 50 GB/s */
+        const double n = r.parameters_per_device, sent = 63.0 / 64 * n / 50e9;
+        assert_true(r.reduce.each.v > (zero > 0 ? 1 : 2) * 4 * sent);
+        assert_true(zero == 0 || r.gather.each.v > 2 * sent);
+        /* whatever overlaps, a step is not faster than its wires nor than its compute */
+        t.overlap_ratio = 1;
+        assert_ok(train(&b, &t, &r));
+        assert_true(r.total.v >= wire);
+        assert_true(r.total.v >= r.forward.v + r.backward.v);
+    }
 }
 
 static void thousands_of_replicas_reduce_gradients(void **state)
@@ -249,8 +280,8 @@ static void thousands_of_replicas_reduce_gradients(void **state)
     assert_ok(train(&b, &t, &r));
     assert_int_equal(r.devices, 2048);
     /* 32 GB of gradients; every port carries 2/8 of them at 50 GB/s at the least: 0.16 s */
-    assert_true(r.reduction.time.v > 2.0 / 8 * 32e9 / 50e9 * 0.5);
-    assert_true(r.reduction.time.v < 1);
+    assert_true(r.reduce.each.v > 2.0 / 8 * 32e9 / 50e9 * 0.5);
+    assert_true(r.reduce.each.v < 1);
     t.global_batch = 2047;
     assert_int_equal(train(&b, &t, &r), RG_ERR_MODEL);
     assert_non_null(strstr(err.text, "multiple of 2048"));
@@ -270,6 +301,7 @@ int main(void)
         TEST(training_flops_are_three_times_forward),
         TEST(bubbles_follow_the_published_formula),
         TEST(zero_stages_split_states_over_replicas),
+        TEST(split_states_travel_with_every_micro_batch),
         TEST(thousands_of_replicas_reduce_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
