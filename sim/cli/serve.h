@@ -61,6 +61,8 @@ typedef struct rg_serve_job {
     rg_kernel_times *kernel_times;
     double constant_step_s;
     rg_step_context *step;
+    double step_full_power_s;                    /* of the last pass, see rg_step_model */
+    double peak_flops_per_s, memory_bytes_per_s; /* of a device, for it */
     rg_err step_err;
     bool have_capacity;
     rg_capacity capacity;

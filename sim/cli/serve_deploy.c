@@ -393,7 +393,8 @@ static rg_status given_times(rg_serve_job *job, const char *folder, rg_err *err)
         use.top_k = expert->top_k;
     }
     RG_TRY(rg_kernel_times_load(job->arena, folder, &use, &job->kernel_times, err));
-    job->deployment.step = (rg_step_model){rg_kernel_times_step, job->kernel_times, true};
+    job->deployment.step = (rg_step_model){
+        .step_time = rg_kernel_times_step, .context = job->kernel_times, .costly = true};
     rg_report_setting(job->report, "kernel_times", folder);
     rg_report_assume(job->report, "given kernel times, each so often a pass: %s",
                      rg_kernel_times_note(job->kernel_times));
@@ -409,7 +410,8 @@ static rg_status choose_step(rg_serve_job *job, rg_err *err)
     if (rg_setting_given(&job->settings, "step-time")) {
         RG_TRY(rg_setting_quantity(&job->settings, "step-time", RG_DIM_SECONDS,
                                    &job->constant_step_s, err));
-        job->deployment.step = (rg_step_model){constant_step, &job->constant_step_s, false};
+        job->deployment.step = (rg_step_model){
+            .step_time = constant_step, .context = &job->constant_step_s, .costly = false};
         rg_report_assume(job->report, "every step takes %g s, as given", job->constant_step_s);
         return RG_OK;
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.h"
 
+#include "hw/power.h"
 #include "hw/price.h"
 #include "serve/deploy.h"
 
@@ -60,8 +61,11 @@ static rg_status read_money(rg_serve_job *job, rg_err *err)
     if (job->cluster) {
         const rg_accel *accel = job->cluster->accel;
         if (accel->tdp.known) {
-            d->busy_watts = accel->tdp.value;
-            d->idle_watts = accel->idle_power.known ? accel->idle_power.value : 0;
+            rg_watts full, idle;
+            RG_TRY(rg_accel_power(accel, 1, 1, &full, err));
+            RG_TRY(rg_accel_power(accel, 0, 0, &idle, err));
+            d->busy_watts = full.v;
+            d->idle_watts = idle.v;
         }
         rg_price_list prices;
         RG_TRY(rg_prices_load(job->arena, NULL, &prices, err));

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.h"
 
+#include "hw/power.h"
+#include "roofline/roofline.h"
 #include "step/arrangement.h"
 
 #include <string.h>
@@ -12,9 +14,15 @@ static rg_seconds own_step(void *context, const rg_pass *pass)
     rg_serve_job *job = context;
     rg_step_time time;
     rg_err err = {0};
-    if (rg_step_time_of(job->step, pass, &time, &err) == RG_OK)
+    if (rg_step_time_of(job->step, pass, &time, &err) == RG_OK) {
+        const double devices = (double)job->deployment.devices_per_replica;
+        job->step_full_power_s =
+            time.total.v *
+            rg_power_dynamic_ratio(time.flops.v / (time.total.v * job->peak_flops_per_s * devices),
+                                   time.bytes.v / (time.total.v * job->memory_bytes_per_s));
         return RG_S(time.total.v + (job->kernel_scale - 1) * time.compute.v +
                     (job->communication_scale - 1) * time.communication.v);
+    }
     if (job->step_err.status == RG_OK)
         job->step_err = err;
     return RG_S(1);
@@ -53,6 +61,16 @@ rg_status rg_serve_job_own_step(rg_serve_job *job, rg_err *err)
     RG_TRY(rg_step_kernels_read(&settings, &options, err));
     RG_TRY(rg_step_prepare(job->arena, job->cluster, job->model, &job->formats, &job->parallel,
                            &job->engine, &options, &job->step, err));
-    job->deployment.step = (rg_step_model){own_step, job, true};
+    rg_flop_rate peak;
+    rg_byte_rate bandwidth;
+    const rg_accel *accel = job->cluster->accel;
+    RG_TRY(rg_roof_peak(accel, job->formats.math, false, &peak, err));
+    RG_TRY(rg_roof_bandwidth(accel, accel->level_count - 1, &bandwidth, err));
+    job->peak_flops_per_s = peak.v;
+    job->memory_bytes_per_s = bandwidth.v;
+    job->deployment.step = (rg_step_model){.step_time = own_step,
+                                           .context = job,
+                                           .full_power_s = &job->step_full_power_s,
+                                           .costly = true};
     return RG_OK;
 }

@@ -267,7 +267,13 @@ static void costs(rg_serve_job *job, const rg_serve_result *r)
                          RG_DIM_JOULES);
         rg_report_figure(report, "energy_per_output_token_joules", "of it per output token",
                          ratio(r->energy_j, (double)r->output_tokens), RG_DIM_JOULES);
-        rg_report_assume(report, "devices draw %g W while computing and %g W idle",
+        rg_report_figure(report, "device_watts", "mean power of a device",
+                         ratio(r->energy_j, r->device_s), RG_DIM_WATTS);
+        rg_report_assume(report,
+                         job->step ? "devices draw %g W at most and %g W idle, between them by the "
+                                     "flops and bytes of each step, a first-order model"
+                                   : "devices draw %g W while computing and %g W idle: given step "
+                                     "times do not say what a step computes",
                          job->deployment.busy_watts, job->deployment.idle_watts);
     }
     if (isfinite(r->cost_usd)) {

@@ -11,6 +11,12 @@ const double rg_power_memory_ratio = 0.36;
 static const double idle_ratio = 0.1;
 static const double joules_per_kwh = 3.6e6;
 
+double rg_power_dynamic_ratio(double compute_ratio, double memory_ratio)
+{
+    return fmin(1.0,
+                compute_ratio / rg_power_compute_full_ratio + rg_power_memory_ratio * memory_ratio);
+}
+
 rg_status rg_accel_power(const rg_accel *accel, double compute_ratio, double memory_ratio,
                          rg_watts *out, rg_err *err)
 {
@@ -23,9 +29,7 @@ rg_status rg_accel_power(const rg_accel *accel, double compute_ratio, double mem
                        accel->name, compute_ratio, memory_ratio);
     const double tdp = accel->tdp.value;
     const double idle = accel->idle_power.known ? accel->idle_power.value : idle_ratio * tdp;
-    const double share =
-        compute_ratio / rg_power_compute_full_ratio + rg_power_memory_ratio * memory_ratio;
-    *out = RG_W(idle + (tdp - idle) * fmin(1.0, share));
+    *out = RG_W(idle + (tdp - idle) * rg_power_dynamic_ratio(compute_ratio, memory_ratio));
     return RG_OK;
 }
 

@@ -29,6 +29,9 @@ extern const double rg_power_memory_ratio; /* of (TDP - idle) at full memory ban
 rg_status rg_accel_power(const rg_accel *accel, double compute_ratio, double memory_ratio,
                          rg_watts *out, rg_err *err);
 
+/** The share of (TDP - idle) in it: min(1, c / 0.78 + 0.36 m). */
+double rg_power_dynamic_ratio(double compute_ratio, double memory_ratio);
+
 /** What the place costs: the user's figures, none of them assumed by ridge. */
 typedef struct rg_site {
     double overhead_ratio;     /* power usage effectiveness: all power over that of servers; 1 */

@@ -174,7 +174,7 @@ static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, r
     RG_TRY(stepper_of(w, c, &w->replica, err));
     *d = (rg_deployment){.rules = c->rules,
                          .constants = {.kernel_scale = 1},
-                         .step = {step_time, &w->replica, true},
+                         .step = {.step_time = step_time, .context = &w->replica, .costly = true},
                          .replicas = u.others,
                          .prefill_replicas = u.prefill,
                          .router = RG_ROUTE_LEAST_LOADED,
@@ -188,7 +188,8 @@ static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, r
     RG_TRY(step_of(w, c, c->prefill.arrangement, &c->prefill.rules, RG_SPEC_NONE, &w->prefill.step,
                    err));
     d->prefill_rules = c->prefill.rules;
-    d->prefill_step = (rg_step_model){step_time, &w->prefill, true};
+    d->prefill_step =
+        (rg_step_model){.step_time = step_time, .context = &w->prefill, .costly = true};
     return link_pools(w, c, d, err);
 }
 

@@ -166,21 +166,23 @@ void rg_fleet_close_books(rg_fleet *f)
     const rg_deployment *d = f->deployment;
     out->makespan_s = out->finished ? f->last_token_s - f->first_arrival_s : 0;
     out->replica_count = f->count;
-    double device_s = 0;
+    double device_s = 0, full_power_s = 0;
     for (int i = 0; i < f->count; i++) {
         const rg_replica *r = f->replicas[i];
         const double born = r->born_s > f->first_arrival_s ? r->born_s : f->first_arrival_s;
         const double died = r->dead ? r->died_s : f->last_token_s;
         const double lived = died > born ? died - born : 0;
         out->replica_s += lived;
-        device_s += lived * (double)(i < f->first_decode ? d->devices_per_prefill_replica
-                                                         : d->devices_per_replica);
+        const double devices =
+            (double)(i < f->first_decode ? d->devices_per_prefill_replica : d->devices_per_replica);
+        device_s += lived * devices;
+        full_power_s += r->full_power_s * devices;
         out->evicted_blocks += r->pool.evicted;
     }
     out->kv_blocks = f->replicas[f->count - 1]->pool.total;
-    const double busy = out->replica_s > 0 ? out->busy_s / out->replica_s : 0;
+    out->device_s = device_s;
     out->energy_j = d->busy_watts > 0
-                        ? device_s * (d->idle_watts + (d->busy_watts - d->idle_watts) * busy)
+                        ? device_s * d->idle_watts + full_power_s * (d->busy_watts - d->idle_watts)
                         : NAN;
     out->cost_usd = d->usd_per_device_hour > 0 ? device_s / 3600 * d->usd_per_device_hour : NAN;
 }

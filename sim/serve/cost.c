@@ -8,12 +8,19 @@
 
 #include <math.h>
 
-static double ask(const rg_replica *r, const rg_pass *pass)
+/* Of a pass: its time, and the time at full power that its energy is worth. */
+typedef struct rg_grid_node {
+    double time_s, full_power_s;
+} rg_grid_node;
+
+static rg_grid_node ask(const rg_replica *r, const rg_pass *pass)
 {
-    return r->step->step_time(r->step->context, pass).v;
+    const double time = r->step->step_time(r->step->context, pass).v;
+    return (rg_grid_node){time, r->step->full_power_s ? *r->step->full_power_s
+                                                      : time * r->constants->kernel_scale};
 }
 
-static double ask_decode(const rg_replica *r, int64_t decodes, double mean)
+static rg_grid_node ask_decode(const rg_replica *r, int64_t decodes, double mean)
 {
     const rg_pass pass = {.decodes = decodes,
                           .tokens_per_decode = 1 + r->rules->speculation.drafts,
@@ -43,22 +50,32 @@ static int grid_index(double mean)
     return index < GRID_NODES - 1 ? index : GRID_NODES - 2;
 }
 
-double rg_replica_decode_cost(rg_replica *r, int64_t decodes, double mean)
+static rg_grid_node decode_cost(rg_replica *r, int64_t decodes, double mean)
 {
     if (!r->step->costly || decodes >= r->grid_room)
         return ask_decode(r, decodes, mean);
-    double **row = &r->grid[decodes];
+    rg_grid_node **row = &r->grid[decodes];
     if (!*row) {
-        *row = RG_NEW(r->arena, double, GRID_NODES, &r->failed);
+        *row = RG_NEW(r->arena, rg_grid_node, GRID_NODES, &r->failed);
         if (!*row)
             return ask_decode(r, decodes, mean);
     }
     const int i = grid_index(mean);
     for (int j = i; j <= i + 1; j++)
-        if ((*row)[j] == 0)
+        if ((*row)[j].time_s == 0)
             (*row)[j] = ask_decode(r, decodes, grid_node(j));
     const double a = grid_node(i), b = grid_node(i + 1);
-    return (*row)[i] + ((*row)[i + 1] - (*row)[i]) * (mean - a) / (b - a);
+    const rg_grid_node *x = &(*row)[i], *y = x + 1;
+    return (rg_grid_node){x->time_s + (y->time_s - x->time_s) * (mean - a) / (b - a),
+                          x->full_power_s +
+                              (y->full_power_s - x->full_power_s) * (mean - a) / (b - a)};
+}
+
+double rg_replica_decode_cost(rg_replica *r, int64_t decodes, double mean)
+{
+    const rg_grid_node x = decode_cost(r, decodes, mean);
+    r->full_power_s += x.full_power_s;
+    return x.time_s;
 }
 
 double rg_replica_skew_cost(rg_replica *r, int64_t decodes, double sum, double most)
@@ -70,8 +87,7 @@ double rg_replica_skew_cost(rg_replica *r, int64_t decodes, double sum, double m
     }
     if (skew == 0 || most <= mean)
         return 0;
-    return skew *
-           (rg_replica_decode_cost(r, decodes, most) - rg_replica_decode_cost(r, decodes, mean));
+    return skew * (decode_cost(r, decodes, most).time_s - decode_cost(r, decodes, mean).time_s);
 }
 
 /* Early layers whose KV is not kept are computed again for all earlier tokens of the sequence. */
@@ -82,7 +98,9 @@ static double recompute_cost(rg_replica *r, double tokens)
         return 0;
     const rg_chunk chunk = {.new_tokens = (int64_t)tokens};
     const rg_pass pass = {.chunks = &chunk, .chunk_count = 1};
-    return ratio * ask(r, &pass);
+    const rg_grid_node x = ask(r, &pass);
+    r->full_power_s += ratio * x.full_power_s;
+    return ratio * x.time_s;
 }
 
 double rg_replica_batch_cost(rg_replica *r, const rg_batch *b)
@@ -98,14 +116,19 @@ double rg_replica_batch_cost(rg_replica *r, const rg_batch *b)
                               .decode_kv_tokens = b->kv_sum,
                               .decode_kv_max = b->decodes ? b->kv_sum / (double)b->decodes : 0,
                               .follows = b->follows};
-        time = ask(r, &pass);
+        const rg_grid_node x = ask(r, &pass);
+        r->full_power_s += x.full_power_s;
+        time = x.time_s;
     }
     if (b->decodes > 0) {
         time += rg_replica_skew_cost(r, b->decodes, b->kv_sum, b->kv_max);
         const rg_speculation *s = &r->rules->speculation;
-        if (s->drafts > 0)
-            time += (double)s->drafts * s->draft_time_ratio *
-                    rg_replica_decode_cost(r, b->decodes, b->kv_sum / (double)b->decodes);
+        if (s->drafts > 0) {
+            const double drafts = (double)s->drafts * s->draft_time_ratio;
+            const rg_grid_node x = decode_cost(r, b->decodes, b->kv_sum / (double)b->decodes);
+            r->full_power_s += drafts * x.full_power_s;
+            time += drafts * x.time_s;
+        }
     }
     time += recompute_cost(r, b->recompute_tokens);
     return time * r->constants->kernel_scale + b->extra_s + r->constants->step_overhead_s +

@@ -79,7 +79,7 @@ rg_status rg_replica_start(rg_replica *r, rg_arena *arena, const rg_engine_rules
     r->bucket_head = RG_NEW(arena, int32_t, rules->block_tokens + 1, err);
     r->bucket_next = RG_NEW(arena, int32_t, r->room, err);
     r->grid_room = r->room;
-    r->grid = RG_NEW(arena, double *, r->grid_room, err);
+    r->grid = RG_NEW(arena, struct rg_grid_node *, r->grid_room, err);
     r->leaving = RG_NEW(arena, rg_live *, r->room, err);
     RG_TRY(rg_lane_start(r, err));
     if (!r->running || !r->kept || !r->leaving || !r->bucket_head || !r->bucket_next || !r->grid)

@@ -148,6 +148,7 @@ struct rg_replica {
     int64_t held_tokens; /* tokens stored by those that hold memory */
     int64_t load_tokens; /* still to be computed and generated: for routers */
     int64_t steps;
+    double full_power_s; /* at which its devices would have drawn the energy above idle */
     bool preempted_now;
     rg_lane lane;
     double last_completed_s;
@@ -155,7 +156,7 @@ struct rg_replica {
     double until_s; /* next thing from outside */
     int sending;    /* requests whose KV is still here while it is sent elsewhere */
     /* cost of decode steps on a grid of lengths, filled on demand */
-    double **grid;
+    struct rg_grid_node **grid;
     int64_t grid_room;
     /* contiguous reservations: free extents by address */
     struct rg_extent *extents;
@@ -190,7 +191,8 @@ void rg_replica_step(rg_replica *replica, double until_s);
 
 /* ---- parts of a replica */
 
-/** Time of a step of the batch (cost.c); of its decodes alone; what uneven lengths add. */
+/** Time of a step of the batch (cost.c); of its decodes alone; what uneven lengths add. The first
+ * two add the step to r->full_power_s. */
 double rg_replica_batch_cost(rg_replica *r, const rg_batch *batch);
 double rg_replica_decode_cost(rg_replica *r, int64_t decodes, double mean);
 double rg_replica_skew_cost(rg_replica *r, int64_t decodes, double sum, double most);

@@ -23,6 +23,9 @@
 typedef struct rg_step_model {
     rg_seconds (*step_time)(void *context, const rg_pass *pass);
     void *context;
+    /* what the last step_time left behind: the time at full power that gives the energy of its
+     * flops and bytes; NULL: devices draw full power all the time */
+    const double *full_power_s;
     bool costly; /* decode-only passes are interpolated on a fine grid instead of asked each time */
 } rg_step_model;
 
@@ -126,7 +129,7 @@ typedef struct rg_deployment {
     bool transfer_overlap; /* layers are sent as they are computed */
     int64_t layers;        /* of the model, for the overlap */
     int64_t devices_per_replica, devices_per_prefill_replica;
-    double busy_watts, idle_watts; /* per device; 0: unknown */
+    double busy_watts, idle_watts; /* per device, at full power and idle; 0: unknown */
     double usd_per_device_hour;    /* 0: unknown */
 } rg_deployment;
 
@@ -191,6 +194,7 @@ typedef struct rg_serve_result {
     int64_t *routed; /* [replicas there ever were, prefill first] requests sent to each */
     int replica_count;
     int64_t balanced; /* of them, sent to the shortest queue instead of the longest prefix */
+    double device_s;  /* device seconds existing */
     double energy_j, cost_usd; /* NaN: unknown */
 } rg_serve_result;
 

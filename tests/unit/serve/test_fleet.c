@@ -36,7 +36,7 @@ static rg_deployment deployment(int64_t replicas, rg_router router)
 {
     rg_deployment d = {.rules = rg_engine_rules_default(RG_POLICY_VLLM1),
                        .constants = {.kernel_scale = 1},
-                       .step = {linear_time, NULL, false},
+                       .step = {.step_time = linear_time, .context = NULL},
                        .replicas = replicas,
                        .router = router,
                        .devices_per_replica = 1,
@@ -275,6 +275,36 @@ static void replicas_come_with_load_and_go_without(void **state)
     assert_true(scaled.replica_s < 6 * scaled.makespan_s);
 }
 
+/* A step says how long its work would take at full power; the rest of the time devices idle. */
+static double work_s;
+static rg_seconds half_power(void *context, const rg_pass *pass)
+{
+    const rg_seconds t = linear_time(context, pass);
+    work_s = t.v / 2;
+    return t;
+}
+
+/* Two devices, 100 W idle and 700 W at most: at half power E = 2 (100 T + 600 B / 2), with T the
+ * time there is and B the time computing, by a grid of lengths or without. Without the word of the
+ * step model all of B is at 700 W. */
+static void energy_follows_the_work_of_steps(void **state)
+{
+    (void)state;
+    const rg_synth_spec spec = load(300, 4);
+    rg_deployment d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    d.devices_per_replica = 2;
+    d.idle_watts = 100;
+    d.busy_watts = 700;
+    rg_serve_result r = run(&d, &spec, NULL);
+    assert_close(r.energy_j, 2 * (100 * r.makespan_s + 600 * r.busy_s), 1e-9);
+    d.step = (rg_step_model){.step_time = half_power, .full_power_s = &work_s};
+    for (int grid = 0; grid < 2; grid++) {
+        d.step.costly = grid;
+        r = run(&d, &spec, NULL);
+        assert_close(r.energy_j, 2 * (100 * r.makespan_s + 300 * r.busy_s), 1e-9);
+    }
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -316,6 +346,7 @@ int main(void)
         TEST(split_pools_keep_gaps_between_tokens_even),
         TEST(split_pools_keep_their_blocks_when_memory_is_short),
         TEST(replicas_come_with_load_and_go_without),
+        TEST(energy_follows_the_work_of_steps),
         TEST(contradictions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

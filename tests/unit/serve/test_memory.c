@@ -144,7 +144,7 @@ static rg_deployment deployment(rg_policy_kind policy)
 {
     rg_deployment d = {.rules = rg_engine_rules_default(policy),
                        .constants = {.kernel_scale = 1},
-                       .step = {ten_ms, NULL, false},
+                       .step = {.step_time = ten_ms, .context = NULL},
                        .replicas = 1,
                        .devices_per_replica = 1};
     d.rules.kv_bytes_per_token = 131072;

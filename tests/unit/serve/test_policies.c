@@ -95,7 +95,7 @@ static rg_deployment deployment(rg_policy_kind policy)
 {
     rg_deployment d = {.rules = rg_engine_rules_default(policy),
                        .constants = {.kernel_scale = 1, .step_overhead_s = 0.001},
-                       .step = {linear_time, NULL, false},
+                       .step = {.step_time = linear_time, .context = NULL},
                        .replicas = 1,
                        .devices_per_replica = 1};
     d.rules.max_sequences = 48;

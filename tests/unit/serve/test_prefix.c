@@ -309,7 +309,7 @@ static int64_t serve(rg_policy_kind policy, int blocks, int page, rg_serve_resul
 {
     rg_deployment d = {.rules = rg_engine_rules_default(policy),
                        .constants = {.kernel_scale = 1},
-                       .step = {ten_ms, NULL, false},
+                       .step = {.step_time = ten_ms, .context = NULL},
                        .replicas = 1,
                        .devices_per_replica = 1};
     d.rules.blocks = blocks;
@@ -472,7 +472,7 @@ static void twins_wait_for_each_other_by_longest_prefix(void **state)
     for (int lpm = 0; lpm < 2; lpm++) {
         rg_deployment d = {.rules = rg_engine_rules_default(RG_POLICY_SGLANG),
                            .constants = {.kernel_scale = 1},
-                           .step = {ten_ms, NULL, false},
+                           .step = {.step_time = ten_ms, .context = NULL},
                            .replicas = 1,
                            .devices_per_replica = 1};
         d.rules.max_batched_tokens = 400;

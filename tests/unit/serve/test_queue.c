@@ -65,8 +65,8 @@ static void mean_time_of_m_d_1_is_pollaczek_khinchine(void **state)
 {
     (void)state;
     double service = 0.1;
-    rg_serve_result r =
-        serve_one_by_one((rg_step_model){constant_time, &service, false}, 7, 400000, 11);
+    rg_serve_result r = serve_one_by_one(
+        (rg_step_model){.step_time = constant_time, .context = &service}, 7, 400000, 11);
     const rg_sample_summary s = rg_sample_summarise(&r.e2e);
     assert_true(s.mean_half_width > 0 && s.mean_half_width < 0.01);
     assert_true(fabs(s.mean - 0.1 * (1 + 0.7 / 0.6)) < 1.5 * s.mean_half_width);
@@ -81,8 +81,8 @@ static void times_of_m_m_1_are_exponential(void **state)
     (void)state;
     rg_rng rng;
     rg_rng_seed(&rng, 5, 99);
-    rg_serve_result r =
-        serve_one_by_one((rg_step_model){exponential_time, &rng, false}, 7, 400000, 12);
+    rg_serve_result r = serve_one_by_one(
+        (rg_step_model){.step_time = exponential_time, .context = &rng}, 7, 400000, 12);
     const rg_sample_summary s = rg_sample_summarise(&r.e2e);
     assert_true(fabs(s.mean - 1.0 / 3) < 1.5 * s.mean_half_width);
     /* Quantiles of correlated samples: relative interval of the mean, doubled. */
@@ -98,8 +98,8 @@ static void waiting_integral_obeys_little(void **state)
 {
     (void)state;
     double service = 0.1;
-    rg_serve_result r =
-        serve_one_by_one((rg_step_model){constant_time, &service, false}, 7, 200000, 13);
+    rg_serve_result r = serve_one_by_one(
+        (rg_step_model){.step_time = constant_time, .context = &service}, 7, 200000, 13);
     rg_sample_summary wait = rg_sample_summarise(&r.queue);
     /* The queue is seen at the start of each step, so it lags arrivals by up to one service. */
     const double seen = r.waiting_time / r.makespan_s;

@@ -255,7 +255,7 @@ static rg_deployment of(const rg_replay_run *run, double *step)
 {
     return (rg_deployment){.rules = run->rules,
                            .constants = {.kernel_scale = 1},
-                           .step = {tenth, step, false},
+                           .step = {.step_time = tenth, .context = step},
                            .replicas = 1,
                            .devices_per_replica = 1};
 }
