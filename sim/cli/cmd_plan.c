@@ -204,7 +204,7 @@ static const rg_option options[] = {
     {"osl", 0, "SPEC", NULL, "output tokens, likewise [256]", false},
     {"offline", 0, NULL, NULL, "all requests at once: the cheapest throughput, no waiting", false},
     {"system-prompt", 0, "N", NULL, "tokens that all prompts begin with", false},
-    {"limit", 0, "N", NULL, "simulate N requests [two minutes of them, 1000 to 20000]", false},
+    {"limit", 0, "N", NULL, "one run of N requests [several of three minutes or more]", false},
     /* limits */
     {"ttft", 0, "LIMIT", NULL, "time to first token: p95:1s, p99.9:3s, mean:300ms", true},
     {"tpot", 0, "LIMIT", NULL, "time per output token after the first, likewise", true},

@@ -94,6 +94,19 @@ static const char *spec_form(rg_spec_kind kind)
                                   : "";
 }
 
+/* What the interval of the winner is made of. */
+static void interval_words(rg_report *report, const rg_trial *t)
+{
+    if (t->runs > 1)
+        rg_report_assume(report,
+                         "the winner is the mean of %d runs with requests of their own, its 95 %% "
+                         "interval that across them; what could be cheaper was tried so too",
+                         t->runs);
+    else
+        rg_report_assume(report, "one run of the requests given: 95 %% intervals are those of "
+                                 "eight batches of it in a row");
+}
+
 void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
 {
     const rg_plan *plan = run->plan;
@@ -104,6 +117,13 @@ void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
                      "%lld requests are simulated, the same for every candidate; --limit "
                      "changes their number",
                      (long long)run->requests.count);
+    if (run->requests.warm_up > 0)
+        rg_report_assume(report,
+                         "the first %lld of them fill the fleet and count in no latency (assumed "
+                         "to be enough)",
+                         (long long)run->requests.warm_up);
+    if (run->winner >= 0 && !plan->offline)
+        interval_words(report, &run->outcomes[run->winner].at);
     if (plan->offline)
         rg_report_assume(report, "all of them are there at the start; filling and draining count");
     else

@@ -6,6 +6,8 @@
 #include <omp.h>
 #include <stdlib.h>
 
+#include "plan/verify.h"
+
 static double over(double a, double b)
 {
     return b > 0 ? a / b : NAN;
@@ -89,7 +91,10 @@ static void money(const rg_plan_run *run, const rg_trial *t, rg_plan_bill *out)
 {
     const rg_plan_requests *r = &run->requests;
     /* tokens come as fast as requests do; in a closed loop, as fast as they are served */
-    const double per_s = r->rate_per_s > 0 ? r->rate_per_s : rg_plan_served_per_s(r, t);
+    const double asked = run->plan->traffic.rate_per_s, per_s = asked > 0 ? asked * run->change.rate
+                                                                : r->rate_per_s > 0
+                                                                    ? r->rate_per_s
+                                                                    : rg_plan_served_per_s(r, t);
     const double millions_in = per_s * r->mean_prompt * 3600 / 1e6,
                  millions_out = per_s * r->mean_output * 3600 / 1e6;
     out->usd_per_million_input = over(out->usd_per_hour, millions_in);
@@ -128,10 +133,15 @@ static rg_status carries(rg_plan_run *run, double load, bool *out, rg_err *err)
 {
     rg_trial t;
     const rg_trial_how how = {.speed_up = load};
-    RG_TRY(rg_trial_run(run->workers[0], &run->space.candidates[run->winner], &run->requests,
-                        run->outcomes[run->winner].replicas, &how, &t, err));
-    run->trials++;
-    rg_plan_show_progress(run, run->settled);
+    const rg_candidate *c = &run->space.candidates[run->winner];
+    const int64_t replicas = run->outcomes[run->winner].replicas;
+    if (rg_plan_can_verify(run)) {
+        RG_TRY(rg_plan_verify_fleet(run, c, replicas, load, &t, err));
+    } else {
+        RG_TRY(rg_trial_run(run->workers[0], c, &run->requests, replicas, &how, &t, err));
+        run->trials++;
+        rg_plan_show_progress(run, run->settled);
+    }
     *out = t.ok;
     return RG_OK;
 }
@@ -256,6 +266,11 @@ rg_status rg_plan_frontier(rg_arena *arena, rg_plan_run *run, rg_plan_point **ou
                      &p->trial, &errors[i]);
     }
     run->trials += *count;
+    for (int i = 0; i < *count; i++) { /* what is known better already */
+        const rg_outcome *o = &run->outcomes[points[i].candidate];
+        if (o->verified && o->simulated && o->at.replicas == asks[i].replicas)
+            points[i].trial = o->at;
+    }
     for (int i = 0; i < *count; i++)
         if (errors[i].status != RG_OK)
             return rg_fail(err, errors[i].status, errors[i].pos, "%s", errors[i].text);

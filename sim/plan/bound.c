@@ -237,20 +237,21 @@ rg_plan_bound rg_plan_bound_of(const rg_space *s, const rg_candidate *c, const r
 {
     const rg_plan *plan = s->plan;
     rg_plan_bound bound = {.replicas = rg_candidate_least(c), .by = RG_LEAST_ONE};
+    const int64_t judged = r->count - r->warm_up;
     if (r->users > 0)
         return bound;
     for (int i = 0; i < plan->limit_count; i++) {
         const rg_plan_limit *x = &plan->limits[i];
-        const int64_t k = keepers(x, r->count);
+        const int64_t k = keepers(x, judged);
         if (x->metric == RG_PLAN_TPOT)
             continue;
         demand(&bound, s, c, w, r, k, x->metric == RG_PLAN_E2E ? RG_PART_WHOLE : RG_PART_PROMPTS,
-               r->span_s + x->seconds);
+               r->judged_span_s + x->seconds);
         for (int j = 0; j < plan->limit_count && x->metric == RG_PLAN_TTFT; j++) {
             const rg_plan_limit *y = &plan->limits[j];
             if (y->metric == RG_PLAN_TPOT)
-                demand(&bound, s, c, w, r, k + keepers(y, r->count) - r->count, RG_PART_WHOLE,
-                       r->span_s + x->seconds + y->seconds * (double)(r->most_output - 1));
+                demand(&bound, s, c, w, r, k + keepers(y, judged) - judged, RG_PART_WHOLE,
+                       r->judged_span_s + x->seconds + y->seconds * (double)(r->most_output - 1));
         }
     }
     return bound;

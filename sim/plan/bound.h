@@ -44,10 +44,10 @@ typedef struct rg_plan_bound {
 
 /** The bound and its proof.
  *
- * Let a run have N requests that arrive within span seconds, R replicas of n devices each with peak
- * P (flop/s) and memory bandwidth B (byte/s). A limit "quantile q of x is at most T" by type-7
- * quantiles (core/stat.h) puts sorted value number k = floor((N - 1) q) + 1 at or below T, so at
- * least k requests keep it.
+ * Let a run judge N requests that arrive within span seconds (those behind the warm-up), R replicas
+ * of n devices each with peak P (flop/s) and memory bandwidth B (byte/s). A limit "quantile q of x
+ * is at most T" by type-7 quantiles (core/stat.h) puts sorted value number k = floor((N - 1) q) + 1
+ * at or below T, so at least k requests keep it.
  *
  *   TTFT     k prompts are computed between the first arrival and span + T_ttft after it.
  *   E2E      k requests are computed whole within span + T_e2e.

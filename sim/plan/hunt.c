@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/hunt.h"
 
+#include "plan/verify.h"
+
 /* A request alone must break a limit by so much before more replicas are called useless: time of a
  * step need not fall with every sequence that leaves it. */
 static const double alone_margin = 1.03;
@@ -12,8 +14,13 @@ static rg_status try_count(rg_hunt *h, int64_t replicas, rg_err *err)
 {
     rg_trial t;
     rg_outcome *o = h->out;
-    RG_TRY(rg_trial_run(h->worker, h->candidate, &h->run->requests, replicas, &as_it_is, &t, err));
-    o->trials++;
+    if (h->verify) {
+        RG_TRY(rg_plan_verify_fleet(h->verify, h->candidate, replicas, as_it_is.speed_up, &t, err));
+    } else {
+        RG_TRY(
+            rg_trial_run(h->worker, h->candidate, &h->run->requests, replicas, &as_it_is, &t, err));
+        o->trials++;
+    }
     if (t.ok) {
         h->works_at = replicas;
         o->at = t;
@@ -109,7 +116,10 @@ rg_status rg_hunt_settle(rg_hunt *h, rg_err *err)
         o->replicas = least;
         return RG_OK;
     }
-    RG_TRY(rg_trial_guess(h->worker, h->candidate, &h->run->requests, &start, err));
+    if (h->start > 0)
+        start = h->start;
+    else
+        RG_TRY(rg_trial_guess(h->worker, h->candidate, &h->run->requests, &start, err));
     start = start < least ? least : start > h->most ? h->most : start;
     if (h->wide) { /* see search.h */
         const int64_t can_win = rg_candidate_within(&h->run->space, h->candidate, h->best);

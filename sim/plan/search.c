@@ -9,6 +9,7 @@
 
 #include "plan/hunt.h"
 #include "plan/verdict.h"
+#include "plan/verify.h"
 
 /* Candidates that are simulated side by side before the best so far is looked at again: fixed, so
  * that the number of threads changes nothing. */
@@ -25,8 +26,10 @@ rg_status rg_plan_prepare(rg_arena *arena, const rg_plan *plan, const rg_changes
         return rg_fail(err, RG_ERR_LIMIT, RG_NOWHERE, "%d combinations; at most %d are searched",
                        s->candidate_count, MOST_CANDIDATES);
     const int64_t longest = s->model->max_positions > 0 ? s->model->max_positions : 1 << 20;
-    RG_TRY(rg_plan_requests_make(arena, plan, longest, traffic ? traffic : &none, &out->requests,
-                                 err));
+    out->arena = arena;
+    out->change = traffic ? *traffic : none;
+    out->longest_tokens = longest;
+    RG_TRY(rg_plan_requests_make(arena, plan, longest, &out->change, 0, &out->requests, err));
     out->worker_count = omp_get_max_threads();
     out->workers = RG_NEW(arena, rg_worker *, out->worker_count, err);
     out->outcomes = RG_NEW(arena, rg_outcome, s->candidate_count, err);
@@ -119,8 +122,7 @@ static void do_wave(wave *w)
     }
 }
 
-/* The less costly; among equals the one with more room below its limits, then the earlier. */
-static bool better(const rg_plan_run *run, int a, int b)
+bool rg_plan_better(const rg_plan_run *run, int a, int b)
 {
     if (b < 0)
         return true;
@@ -164,7 +166,7 @@ static rg_status finish_wave(rg_arena *arena, wave *w, rg_least_works *works, rg
         check_premise(run, c, o, &work, &broken);
         run->premise_broken |= broken;
         run->trials += o->trials;
-        if (o->state == RG_PLAN_FOUND && better(run, w->items[i], run->winner))
+        if (o->state == RG_PLAN_FOUND && rg_plan_better(run, w->items[i], run->winner))
             run->winner = w->items[i];
     }
     return RG_OK;
@@ -258,13 +260,14 @@ rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *can
         }
         RG_TRY(hunt_all(arena, run, list, kept, true, err));
     }
-    if (run->winner >= 0)
-        return RG_OK;
     int *in_order = RG_NEW(arena, int, kept, err);
     if (!in_order)
         return RG_ERR_LIMIT;
     for (int i = 0; i < kept; i++)
         in_order[i] = list[i].index;
+    RG_TRY(rg_plan_verify(run, in_order, kept, err));
+    if (run->winner >= 0)
+        return RG_OK;
     return rg_plan_look_for_nearest(run, in_order, kept, err);
 }
 

@@ -44,6 +44,7 @@ typedef struct rg_outcome {
     rg_plan_bound bound;
     int64_t replicas; /* found: the least that keep the limits; else the least not ruled out */
     bool simulated, has_below;
+    bool verified;     /* on several draws of the traffic; see plan/verify.h */
     rg_trial at;       /* found: with that many; else the trial that came nearest */
     rg_trial below;    /* the greatest count below that was tried and failed */
     bool unattainable; /* a request alone on an idle replica breaks the limit already */
@@ -61,10 +62,15 @@ typedef struct rg_plan_run {
     const rg_plan *plan;
     rg_space space;
     rg_plan_requests requests;
-    rg_outcome *outcomes; /* [space.candidate_count] */
-    int *order;           /* candidates as they lie: found by goal, then failed, pruned, unfit */
-    int winner;           /* -1: none */
-    int nearest;          /* without a winner: the candidate that comes nearest; -1: none fits */
+    rg_plan_requests draws[RG_PLAN_DRAWS]; /* with other seeds, made when first asked for */
+    int draw_count;
+    rg_arena *arena;
+    rg_traffic_change change;
+    int64_t longest_tokens; /* that the model takes */
+    rg_outcome *outcomes;   /* [space.candidate_count] */
+    int *order;             /* candidates as they lie: found by goal, then failed, pruned, unfit */
+    int winner;             /* -1: none */
+    int nearest;            /* without a winner: the candidate that comes nearest; -1: none fits */
     int64_t trials;
     int64_t screened;    /* candidates whose bound was worked out */
     int64_t settled;     /* of these, candidates that were simulated or ruled out since */
@@ -86,6 +92,10 @@ rg_status rg_plan_search(rg_arena *arena, rg_plan_run *run, rg_err *err);
 rg_status rg_plan_search_among(rg_arena *arena, rg_plan_run *run, const int *candidates, int count,
                                rg_err *err);
 void rg_plan_release(rg_plan_run *run);
+
+/** Whether a beats b (-1: none): the less costly; among equals the one with more room below its
+ * limits, then the earlier. */
+bool rg_plan_better(const rg_plan_run *run, int a, int b);
 
 void rg_plan_show_progress(rg_plan_run *run, int64_t settled);
 

@@ -5,32 +5,60 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/rng.h"
 #include "core/stat.h"
 
-/* Simulated time that made-up traffic covers, and how many requests that may be at least and most:
- * enough for a p99, long enough for queues to build, short enough to be done in a second. */
-static const double covered_s = 120;
-enum { LEAST_REQUESTS = 1000, MOST_REQUESTS = 20000 };
+/* Made-up traffic lasts so many lives of a request as the limits let it be, and three minutes at
+ * least; the first third finds the fleet emptier than it will be and is left out of the latencies
+ * (a truncated warm-up; Law, Simulation Modeling and Analysis, 5th edition, section 9.5.1). The
+ * lengths are assumed. */
+static const double least_covered_s = 180, lives = 12;
+enum { LEAST_REQUESTS = 1500, MOST_REQUESTS = 20000, REQUESTS_OF_A_USER = 30, WARM_UP_PART = 3 };
 
-/* Made-up requests that a fleet should see: two minutes of them, or twenty a user. */
-static double requests_wanted(const rg_plan_traffic *t)
+/* Time in the system of a mean request that just keeps the limits, s; 0: they do not say. */
+static double life_of(const rg_plan *plan)
 {
-    const double wanted = t->users > 0 ? 20.0 * (double)t->users : t->rate_per_s * covered_s;
+    double parts[RG_PLAN_METRICS] = {0};
+    for (int i = 0; i < plan->limit_count; i++) {
+        const rg_plan_limit *x = &plan->limits[i];
+        if (!x->assumed && (parts[x->metric] == 0 || x->seconds < parts[x->metric]))
+            parts[x->metric] = x->seconds;
+    }
+    return fmax(parts[RG_PLAN_TTFT] + parts[RG_PLAN_TPOT] * plan->traffic.mean_output,
+                parts[RG_PLAN_E2E]);
+}
+
+/* Made-up requests that a fleet should see. */
+static double requests_wanted(const rg_plan *plan)
+{
+    const rg_plan_traffic *t = &plan->traffic;
+    const double wanted = t->users > 0
+                              ? (double)REQUESTS_OF_A_USER * (double)t->users
+                              : t->rate_per_s * fmax(least_covered_s, lives * life_of(plan));
     return fmax(wanted, LEAST_REQUESTS);
 }
 
-static int64_t request_count(const rg_plan_traffic *t)
+static int64_t request_count(const rg_plan *plan)
 {
-    return t->requests > 0 ? t->requests : (int64_t)fmin(requests_wanted(t), MOST_REQUESTS);
+    return plan->traffic.requests > 0 ? plan->traffic.requests
+                                      : (int64_t)fmin(requests_wanted(plan), MOST_REQUESTS);
 }
 
-static double coverage_of(const rg_plan_traffic *t)
+/* The user's own requests, their number too, are all judged, in one run. */
+static bool users_own(const rg_plan *plan)
 {
-    return t->trace || t->requests > 0 ? 1 : fmin(1, MOST_REQUESTS / requests_wanted(t));
+    return plan->traffic.trace || plan->traffic.requests > 0 || plan->offline;
+}
+
+static double coverage_of(const rg_plan *plan)
+{
+    return plan->traffic.trace || plan->traffic.requests > 0
+               ? 1
+               : fmin(1, MOST_REQUESTS / requests_wanted(plan));
 }
 
 static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traffic_change *change,
-                             rg_requests **out, rg_err *err)
+                             uint64_t seed, rg_requests **out, rg_err *err)
 {
     const rg_plan_traffic *t = &plan->traffic;
     const double rate = t->rate_per_s * change->rate;
@@ -40,18 +68,18 @@ static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traf
     if (!t->trace) {
         /* as many requests whatever the change: the same draws at other times */
         const rg_synth_spec spec = {
-            .requests = request_count(t),
+            .requests = request_count(plan),
             .arrivals = *arrivals,
             .prompt = t->prompt,
             .output = t->output,
             .sessions = {.turns = 1,
                          .system_tokens = (int64_t)((double)t->system_tokens * change->system)},
-            .seed = plan->seed};
+            .seed = seed};
         return rg_requests_synth(arena, &spec, out, err);
     }
     RG_TRY(rg_requests_open(arena, t->trace, t->trace_format, out, err));
     if (rate > 0 || t->users > 0 || plan->offline)
-        RG_TRY(rg_requests_with_arrivals(arena, *out, arrivals, plan->seed, out, err));
+        RG_TRY(rg_requests_with_arrivals(arena, *out, arrivals, seed, out, err));
     else if (rg_requests_facts(*out)->no_arrivals)
         return rg_fail(
             err, RG_ERR_USAGE, (rg_pos){t->trace, 0, 0},
@@ -217,6 +245,7 @@ static void count_up(rg_plan_requests *r)
     if (r->users > 0)
         return;
     r->span_s = r->items[r->count - 1].arrival_s - r->items[0].arrival_s;
+    r->judged_span_s = r->items[r->count - 1].arrival_s - r->items[r->warm_up].arrival_s;
     r->rate_per_s = r->span_s > 0 ? (double)(r->count - 1) / r->span_s : 0;
 }
 
@@ -229,13 +258,21 @@ static void change_outputs(rg_plan_requests *r, double factor)
 }
 
 rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t max_model_tokens,
-                                const rg_traffic_change *change, rg_plan_requests *out, rg_err *err)
+                                const rg_traffic_change *change, int draw, rg_plan_requests *out,
+                                rg_err *err)
 {
     rg_requests *stream;
     *out = (rg_plan_requests){.think_s = plan->traffic.think_s,
-                              .coverage_ratio = coverage_of(&plan->traffic)};
+                              .coverage_ratio = coverage_of(plan),
+                              .draws = users_own(plan) ? 1 : RG_PLAN_DRAWS,
+                              .seed = plan->seed};
+    if (draw > 0) {
+        rg_rng rng;
+        rg_rng_seed(&rng, plan->seed, (uint64_t)draw);
+        out->seed = rg_rng_next(&rng);
+    }
     out->users = (int64_t)floor((double)plan->traffic.users * change->rate + 0.5);
-    RG_TRY(open_source(arena, plan, change, &stream, err));
+    RG_TRY(open_source(arena, plan, change, out->seed, &stream, err));
     rg_status status =
         rg_requests_limit(arena, stream, max_model_tokens, RG_OVERLONG_REJECT, &stream, err);
     if (status == RG_OK)
@@ -249,13 +286,14 @@ rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t ma
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){plan->traffic.trace, 0, 0},
                        "no request is left: %lld are longer than the model's %lld tokens",
                        (long long)out->over_long, (long long)max_model_tokens);
+    out->warm_up = users_own(plan) ? 0 : out->count / WARM_UP_PART;
     change_outputs(out, change->output);
     count_up(out);
     return least_sums(arena, out, err);
 }
 
 rg_status rg_plan_requests_open(rg_arena *arena, const rg_plan_requests *r, bool one_by_one,
-                                double speed_up, uint64_t seed, rg_requests **out, rg_err *err)
+                                double speed_up, rg_requests **out, rg_err *err)
 {
     RG_TRY(rg_requests_array(arena, r->items, r->count, out, err));
     if (one_by_one || r->users > 0) {
@@ -263,7 +301,7 @@ rg_status rg_plan_requests_open(rg_arena *arena, const rg_plan_requests *r, bool
         const rg_arrival_spec closed = {.kind = RG_ARRIVE_CLOSED,
                                         .users = one_by_one ? 1 : (int64_t)fmax(users, 1),
                                         .think_s = one_by_one ? 0 : r->think_s};
-        return rg_requests_with_arrivals(arena, *out, &closed, seed, out, err);
+        return rg_requests_with_arrivals(arena, *out, &closed, r->seed, out, err);
     }
     return speed_up != 1 ? rg_requests_scale_time(arena, *out, speed_up, out, err) : RG_OK;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stat.h"
+#include "plan/judge.h"
 
 enum { KEPT_MIB = 512 };
 
@@ -193,83 +193,18 @@ static rg_status deploy(rg_worker *w, const rg_candidate *c, int64_t replicas, r
     return link_pools(w, c, d, err);
 }
 
-/* ---- against the limits */
-
-static double sorted_quantile(const rg_sample *s, double q)
-{
-    return rg_stat_quantile_sorted(s->exact, (size_t)s->count, q);
-}
-
-/* Value at a limit and its 95 % interval: order statistics around the quantile; batch means for a
- * mean. The sample is summarised, so sorted. */
-static void at_limit(const rg_plan_limit *x, const rg_sample *s, const rg_sample_summary *summary,
-                     double *value, double *low, double *high)
-{
-    if (s->count == 0) { /* no request has a second token */
-        *value = *low = *high = 0;
-        return;
-    }
-    if (x->quantile < 0) {
-        const double half = isfinite(summary->mean_half_width) ? summary->mean_half_width : 0;
-        *value = summary->mean;
-        *low = summary->mean - half;
-        *high = summary->mean + half;
-        return;
-    }
-    const double n = (double)s->count, spread = 1.96 * sqrt(x->quantile * (1 - x->quantile) / n);
-    *value = sorted_quantile(s, x->quantile);
-    *low = sorted_quantile(s, fmax(x->quantile - spread, 0));
-    *high = sorted_quantile(s, fmin(x->quantile + spread, 1));
-}
-
-static void judge(const rg_plan *plan, rg_sample *const samples[RG_PLAN_METRICS],
-                  const rg_sample_summary summaries[RG_PLAN_METRICS], rg_trial *out)
-{
-    bool ok_high = true, bad_low = false;
-    out->ok = out->refused == 0;
-    for (int i = 0; i < plan->limit_count; i++) {
-        const rg_plan_limit *x = &plan->limits[i];
-        at_limit(x, samples[x->metric], &summaries[x->metric], &out->value[i], &out->low[i],
-                 &out->high[i]);
-        const double ratio = out->value[i] / x->seconds;
-        if (ratio > out->excess) {
-            out->excess = ratio;
-            out->worst = i;
-        }
-        out->ok &= ratio <= 1;
-        ok_high &= out->high[i] <= x->seconds;
-        bad_low |= out->low[i] > x->seconds;
-    }
-    out->sure = out->refused > 0 || (out->ok ? ok_high : bad_low);
-}
+/* ---- what came of it */
 
 static double ratio_or_0(double a, double b)
 {
     return b > 0 ? a / b : 0;
 }
 
-static void take(const rg_plan *plan, rg_serve_result *r, rg_trial *out)
+static void take(const rg_plan *plan, const rg_serve_result *r, rg_judged *judged, rg_trial *out)
 {
-    rg_sample *const samples[RG_PLAN_METRICS] = {&r->ttft, &r->tpot_excl_first, &r->e2e};
-    rg_sample_summary all[RG_PLAN_METRICS];
-    for (int i = 0; i < RG_PLAN_METRICS; i++)
-        all[i] = rg_sample_summarise(samples[i]);
-    const rg_sample_summary *t = &all[RG_PLAN_TTFT], *p = &all[RG_PLAN_TPOT],
-                            *e = &all[RG_PLAN_E2E];
+    out->runs = 1;
     out->refused = r->refused;
     out->over_step = r->over_step;
-    out->ttft_mean = t->mean;
-    out->ttft_p50 = t->p50;
-    out->ttft_p95 = t->p95;
-    out->ttft_p99 = t->p99;
-    out->tpot_mean = p->count > 0 ? p->mean : 0;
-    out->tpot_p50 = p->count > 0 ? p->p50 : 0;
-    out->tpot_p95 = p->count > 0 ? p->p95 : 0;
-    out->tpot_p99 = p->count > 0 ? p->p99 : 0;
-    out->e2e_mean = e->mean;
-    out->e2e_p50 = e->p50;
-    out->e2e_p95 = e->p95;
-    out->e2e_p99 = e->p99;
     out->makespan_s = r->makespan_s;
     out->busy_s = r->busy_s;
     out->replica_s = r->replica_s;
@@ -283,10 +218,7 @@ static void take(const rg_plan *plan, rg_serve_result *r, rg_trial *out)
     out->kv_use_ratio =
         r->kv_blocks > 1 ? ratio_or_0(r->kv_time, r->busy_s * (double)(r->kv_blocks - 1)) : 0;
     out->prefix_hit_ratio = ratio_or_0((double)r->hit_tokens, (double)r->queried_tokens);
-    if (r->finished > 0)
-        judge(plan, samples, all, out);
-    else
-        out->excess = INFINITY;
+    rg_judge(plan, judged, out);
 }
 
 int64_t rg_trial_part(const rg_plan_requests *r, const rg_candidate *c, int64_t replicas)
@@ -325,15 +257,18 @@ rg_status rg_trial_run(rg_worker *w, const rg_candidate *c, const rg_plan_reques
     if (!result)
         return RG_ERR_LIMIT;
     RG_TRY(deploy(w, c, part, &d, err));
+    rg_judged judged;
+    RG_TRY(rg_judged_start(w->scratch, requests->warm_up, requests->count, &judged, err));
+    const rg_observer observer = {.context = &judged, .served = rg_judged_add};
     RG_TRY(rg_plan_requests_open(w->scratch, requests, how->one_by_one, how->speed_up * share,
-                                 w->space->plan->seed, &stream, err));
+                                 &stream, err));
     const rg_status status =
-        rg_serve_run(w->scratch, &d, stream, &goals, NULL, w->space->plan->seed, result, err);
+        rg_serve_run(w->scratch, &d, stream, &goals, &observer, requests->seed, result, err);
     rg_requests_close(stream);
     RG_TRY(status);
     if (w->step_err.status != RG_OK)
         return rg_fail(err, w->step_err.status, w->step_err.pos, "%s", w->step_err.text);
-    take(w->space->plan, result, out);
+    take(w->space->plan, result, &judged, out);
     return RG_OK;
 }
 

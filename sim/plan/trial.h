@@ -14,11 +14,12 @@
 typedef struct rg_trial {
     int64_t replicas, prefill; /* all, and those of the prefill pool */
     int64_t simulated;         /* of all, those that were simulated with their share of traffic */
+    int runs;                  /* that this is the mean of; see plan/verify.h */
     bool ok;                   /* every limit is met */
     int worst;                 /* limit with the greatest value over limit */
     double excess;             /* that ratio; 1 or less when ok */
     double value[RG_PLAN_LIMITS];
-    double low[RG_PLAN_LIMITS], high[RG_PLAN_LIMITS]; /* 95 % interval, by order statistics */
+    double low[RG_PLAN_LIMITS], high[RG_PLAN_LIMITS]; /* 95 % interval; NaN: too few requests */
     bool sure;         /* ok at the upper, or not ok at the lower ends of the intervals */
     int64_t refused;   /* requests that no replica's memory, or no step, can ever hold */
     int64_t over_step; /* of these, prompts longer than a step */

@@ -41,12 +41,12 @@ static void the_bill_adds_up(void **state)
     assert_int_equal(b.devices, o->replicas * a->devices);
     assert_close(b.usd_per_hour, m->usd_per_hour * (double)b.devices, 1e-12);
     /* one hour at the arrival rate, 1000 tokens in and 100 out each */
-    const double millions_out = run.requests.rate_per_s * 100 * 3600 / 1e6;
+    const double millions_out = run.plan->traffic.rate_per_s * 100 * 3600 / 1e6;
     assert_close(b.usd_per_million_output, b.usd_per_hour / millions_out, 1e-12);
     assert_close(b.usd_per_million_input, b.usd_per_million_output / 10, 1e-12);
     assert_close(b.usd_per_million_tokens, b.usd_per_hour / (11 * millions_out), 1e-12);
     /* energy of one second over tokens of one second; grams by kWh */
-    assert_close(b.joules_per_output_token, b.watts / (run.requests.rate_per_s * 100), 1e-12);
+    assert_close(b.joules_per_output_token, b.watts / (run.plan->traffic.rate_per_s * 100), 1e-12);
     assert_close(b.carbon_g_per_hour, b.watts / 1000 * 400, 1e-12);
     assert_true(b.device_watts <= m->cluster->accel->tdp.value);
     assert_true(b.watts > 1.2 * b.device_watts * (double)b.devices * (1 - 1e-12));
