@@ -98,7 +98,7 @@ static void report_speed(const estimate *e)
     const rg_estimate *x = &e->result;
     rg_report_figure(r, "ttft_s", "time to first token (one prompt, idle machine)", x->ttft.v,
                      RG_DIM_SECONDS);
-    rg_report_figure(r, "tpot_excl_first_s", "time per output token after the first",
+    rg_report_figure(r, "tpot_excl_first_s", "time per output token after the first (mean)",
                      x->tpot_excl_first.v, RG_DIM_SECONDS);
     rg_report_figure(r, "tpot_incl_first_s", "time per output token, first included",
                      x->tpot_incl_first.v, RG_DIM_SECONDS);
@@ -165,22 +165,80 @@ static void setting(rg_report *report, const char *key, int64_t value)
     rg_report_setting(report, key, text);
 }
 
+/* Machine, model, arrangement and engine with e->setup.changes, and what the load takes there. */
+static rg_status predict(estimate *e, const rg_args *args, rg_err *err)
+{
+    rg_setup *s = &e->setup;
+    RG_TRY(rg_setup_machine(e->arena, args, e->report, s, err));
+    RG_TRY(rg_setup_model(e->arena, args, e->report, s, err));
+    RG_TRY(rg_setup_arrangement(e->arena, args, e->report, s, err));
+    RG_TRY(rg_setup_engine(e->arena, args, e->report, s, err));
+    RG_TRY(rg_step_prepare(e->arena, s->cluster, s->model, &s->formats, &s->parallel, &s->engine,
+                           &s->kernel, &e->step, err));
+    return rg_estimate_load(e->step, s->cluster, &s->formats, &s->parallel, &s->engine, &e->load,
+                            &e->result, err);
+}
+
+static bool same_figures(const rg_estimate *a, const rg_estimate *b)
+{
+    const double of_a[] = {a->ttft.v,
+                           a->tpot_excl_first.v,
+                           a->single_stream_tokens_per_s,
+                           a->total_tokens_per_s,
+                           a->mfu_prefill_ratio,
+                           a->mbu_decode_ratio,
+                           a->energy_per_output_token.v,
+                           a->memory.total.v,
+                           a->memory.capacity.v,
+                           (double)a->memory.max_sequences};
+    const double of_b[] = {b->ttft.v,
+                           b->tpot_excl_first.v,
+                           b->single_stream_tokens_per_s,
+                           b->total_tokens_per_s,
+                           b->mfu_prefill_ratio,
+                           b->mbu_decode_ratio,
+                           b->energy_per_output_token.v,
+                           b->memory.total.v,
+                           b->memory.capacity.v,
+                           (double)b->memory.max_sequences};
+    for (size_t i = 0; i < sizeof of_a / sizeof of_a[0]; i++)
+        if (of_a[i] != of_b[i])
+            return false;
+    return true;
+}
+
+/* Says which what-if changes leave the result as it is without them. */
+static rg_status report_inert(const estimate *e, const rg_args *args, rg_err *err)
+{
+    const rg_changes *all = &e->setup.changes;
+    rg_override *items = RG_NEW(e->arena, rg_override, all->count, err);
+    if (!items)
+        return RG_ERR_LIMIT;
+    for (int out = 0; out < all->count; out++) {
+        estimate without = {.arena = e->arena, .load = e->load};
+        for (int i = 0; i < all->count; i++)
+            if (i != out)
+                items[without.setup.changes.count++] = all->items[i];
+        without.setup.changes.items = items;
+        RG_TRY(rg_arg_report(e->arena, args, 1, &without.report, err));
+        if (predict(&without, args, NULL) == RG_OK && same_figures(&without.result, &e->result))
+            rg_report_assume(e->report, "what-if: %s has no effect on these figures",
+                             all->items[out].path);
+    }
+    return RG_OK;
+}
+
 static rg_status prepare(estimate *e, const rg_args *args, rg_err *err)
 {
     RG_TRY(rg_arg_int(args, "batch", 1, 1 << 20, &e->load.batch, err));
     RG_TRY(rg_arg_int(args, "isl", 1, 1 << 30, &e->load.context_tokens, err));
     RG_TRY(rg_arg_int(args, "osl", 1, 1 << 24, &e->load.output_tokens, err));
     RG_TRY(rg_setup_changes(e->arena, args, e->report, &e->setup, err));
-    RG_TRY(rg_setup_machine(e->arena, args, e->report, &e->setup, err));
-    RG_TRY(rg_setup_model(e->arena, args, e->report, &e->setup, err));
-    RG_TRY(rg_setup_arrangement(e->arena, args, e->report, &e->setup, err));
-    RG_TRY(rg_setup_engine(e->arena, args, e->report, &e->setup, err));
+    RG_TRY(predict(e, args, err));
     setting(e->report, "batch", e->load.batch);
     setting(e->report, "context_tokens", e->load.context_tokens);
     setting(e->report, "output_tokens", e->load.output_tokens);
-    const rg_setup *s = &e->setup;
-    return rg_step_prepare(e->arena, s->cluster, s->model, &s->formats, &s->parallel, &s->engine,
-                           &s->kernel, &e->step, err);
+    return report_inert(e, args, err);
 }
 
 static void report_heading(const estimate *e)
@@ -217,12 +275,18 @@ static void report_fit(const estimate *e)
 static rg_status report_operators(estimate *e, rg_err *err)
 {
     rg_report *r = e->report;
-    const rg_pass decode = rg_load_decode_pass(e->load.batch, (double)e->load.context_tokens);
+    const rg_pass decode = rg_load_decode_pass(e->load.batch, rg_load_context(&e->load));
     const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
     const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
     double decode_shares[RG_BOUND_COUNT] = {0}, prefill_shares[RG_BOUND_COUNT] = {0};
     char text[160];
-    RG_TRY(operator_table(e, &decode, "operators", "\nOne decode pass", decode_shares, err));
+    const char *title = rg_arena_printf(
+        e->arena, err,
+        "\nOne decode pass, at %.6g tokens in the cache of each (mean of the answer)",
+        decode.decode_kv_max);
+    if (!title)
+        return RG_ERR_LIMIT;
+    RG_TRY(operator_table(e, &decode, "operators", title, decode_shares, err));
     RG_TRY(operator_table(e, &prefill, "prefill_operators", "\nThe prefill, in one chunk",
                           prefill_shares, err));
     rg_report_line(r, "%s", "");
@@ -300,7 +364,7 @@ static json_t *band_json(const pass_band *b)
 
 static rg_status report_band(const estimate *e, const rg_kernel_device *device, rg_err *err)
 {
-    const rg_pass decode = rg_load_decode_pass(e->load.batch, (double)e->load.context_tokens);
+    const rg_pass decode = rg_load_decode_pass(e->load.batch, rg_load_context(&e->load));
     const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
     const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
     pass_band of_decode, of_prefill;
@@ -326,7 +390,7 @@ static rg_status draw(const estimate *e, const char *path, rg_err *err)
     figure->arena = e->arena;
     figure->report = e->report;
     figure->setup = &e->setup;
-    const rg_pass decode = rg_load_decode_pass(e->load.batch, (double)e->load.context_tokens);
+    const rg_pass decode = rg_load_decode_pass(e->load.batch, rg_load_context(&e->load));
     const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
     const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
     RG_TRY(rg_roof_add_pass(figure, e->step, &decode, "decode", 'd', err));
@@ -346,8 +410,6 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     RG_TRY(rg_arg_report(arena, args, 1, &e->report, err));
     RG_TRY(prepare(e, args, err));
     const rg_setup *s = &e->setup;
-    RG_TRY(rg_estimate_load(e->step, s->cluster, &s->formats, &s->parallel, &s->engine, &e->load,
-                            &e->result, err));
     const rg_kernel_device *device = rg_step_kernels(e->step);
     rg_report_assume(e->report, "%s", rg_kernel_device_note(device));
     if (s->model->max_positions > 0 &&
@@ -362,7 +424,7 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
     report_speed(e);
     report_memory(e);
     report_utilisation(e);
-    RG_TRY(rg_policy_report(arena, args, s, e->step, e->load.batch, e->load.context_tokens,
+    RG_TRY(rg_policy_report(arena, args, s, e->step, e->load.batch, rg_load_context(&e->load),
                             e->report, err));
     RG_TRY(report_band(e, device, err));
     if (rg_arg_given(args, "plot"))
@@ -380,8 +442,9 @@ static const rg_option options[] = {
     RG_SETUP_MACHINE,
     RG_SETUP_MODEL,
     {"batch", 'b', "N", "1", "sequences that decode together, on each replica", false},
-    {"isl", 'c', "N", "2048", "tokens of the prompt, and in the cache while decoding", false},
-    {"osl", 'n', "N", "256", "tokens that each sequence writes", false},
+    {"isl", 'c', "N", "2048", "tokens of the prompt", false},
+    {"osl", 'n', "N", "256",
+     "tokens that each sequence writes; figures of decoding are means over them", false},
     {"plot", 'p', "FILE", NULL,
      "roofline figure to FILE.svg, .png or .pdf, data and script beside it", false},
     RG_SETUP_FORMATS,

@@ -84,7 +84,7 @@ static rg_status read_spec(rg_arena *arena, const rg_args *args, rg_spec *spec, 
 }
 
 static rg_status report_speculation(rg_arena *arena, const rg_args *args, const rg_setup *s,
-                                    rg_step_context *step, int64_t batch, int64_t context,
+                                    rg_step_context *step, int64_t batch, double context,
                                     rg_report *report, rg_err *err)
 {
     rg_spec spec;
@@ -94,11 +94,10 @@ static rg_status report_speculation(rg_arena *arena, const rg_args *args, const 
     if (spec.kind == RG_SPEC_NONE)
         return RG_OK;
     RG_TRY(prepare_draft(arena, args, s, &spec, report, err));
-    const rg_pass pass = {.decodes = batch,
-                          .decode_kv_tokens = (double)batch * (double)context,
-                          .decode_kv_max = (double)context};
+    const rg_pass pass = {
+        .decodes = batch, .decode_kv_tokens = (double)batch * context, .decode_kv_max = context};
     RG_TRY(rg_spec_time_of(step, &spec, &pass, &t, err));
-    RG_TRY(rg_spec_break_even(step, &spec, (double)context, 8192, &even, err));
+    RG_TRY(rg_spec_break_even(step, &spec, context, 8192, &even, err));
     rg_report_text(report, "speculation", "speculation by", rg_spec_kind_name(spec.kind));
     rg_report_int(report, "speculation_candidates", "  candidates verified a pass",
                   (long long)rg_spec_nodes(&spec));
@@ -121,7 +120,7 @@ static rg_status report_speculation(rg_arena *arena, const rg_args *args, const 
 /* ---- offloading, no cache, experts ---- */
 
 static rg_status report_offload(const rg_args *args, rg_step_context *step, int64_t batch,
-                                int64_t context, rg_report *report, rg_err *err)
+                                double context, rg_report *report, rg_err *err)
 {
     rg_offload offload = {0};
     rg_offload_time t;
@@ -129,9 +128,8 @@ static rg_status report_offload(const rg_args *args, rg_step_context *step, int6
         RG_TRY(rg_arg_real(args, "offload-weights", 0, 1, &offload.weight_ratio, err));
     if (rg_arg_given(args, "offload-kv"))
         RG_TRY(rg_arg_real(args, "offload-kv", 0, 1, &offload.kv_ratio, err));
-    const rg_pass pass = {.decodes = batch,
-                          .decode_kv_tokens = (double)batch * (double)context,
-                          .decode_kv_max = (double)context};
+    const rg_pass pass = {
+        .decodes = batch, .decode_kv_tokens = (double)batch * context, .decode_kv_max = context};
     RG_TRY(rg_offload_time_of(step, &pass, &offload, &t, err));
     rg_report_figure(report, "offload_tpot_s", "decode pass with host memory", t.step.total.v,
                      RG_DIM_SECONDS);
@@ -145,8 +143,8 @@ static rg_status report_offload(const rg_args *args, rg_step_context *step, int6
 }
 
 rg_status rg_policy_report(rg_arena *arena, const rg_args *args, const rg_setup *setup,
-                           rg_step_context *step, int64_t batch, int64_t context_tokens,
-                           rg_report *report, rg_err *err)
+                           rg_step_context *step, int64_t batch, double context, rg_report *report,
+                           rg_err *err)
 {
     rg_step_balance balance;
     rg_step_balance_of(step, &balance);
@@ -157,14 +155,14 @@ rg_status rg_policy_report(rg_arena *arena, const rg_args *args, const rg_setup 
                          RG_DIM_NONE);
     }
     if (rg_arg_given(args, "speculate"))
-        RG_TRY(report_speculation(arena, args, setup, step, batch, context_tokens, report, err));
+        RG_TRY(report_speculation(arena, args, setup, step, batch, context, report, err));
     else
         RG_TRY(no_idle_option(args, RG_SPEC_NONE, err));
     if (rg_arg_given(args, "offload-weights") || rg_arg_given(args, "offload-kv"))
-        RG_TRY(report_offload(args, step, batch, context_tokens, report, err));
+        RG_TRY(report_offload(args, step, batch, context, report, err));
     if (rg_arg_flag(args, "no-cache")) {
         rg_no_cache n;
-        RG_TRY(rg_no_cache_of(arena, step, batch, context_tokens, &n, err));
+        RG_TRY(rg_no_cache_of(arena, step, batch, (int64_t)context, &n, err));
         rg_report_figure(report, "no_cache_tpot_s", "next token without a cache", n.uncached.v,
                          RG_DIM_SECONDS);
         rg_report_figure(report, "no_cache_ratio", "  slower than with one", n.ratio, RG_DIM_NONE);

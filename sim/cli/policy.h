@@ -26,9 +26,10 @@
         "no-cache", 0, NULL, NULL, "compare with running all tokens again for each one", false \
     }
 
-/** Tables "speculation", "offload", "no_cache", "experts" for a decode batch, each when asked. */
+/** Tables "speculation", "offload", "no_cache", "experts" for a decode batch, each
+ * sequence with so many tokens in the cache; each when asked. */
 rg_status rg_policy_report(rg_arena *arena, const rg_args *args, const rg_setup *setup,
-                           rg_step_context *step, int64_t batch, int64_t context_tokens,
-                           rg_report *report, rg_err *err);
+                           rg_step_context *step, int64_t batch, double context, rg_report *report,
+                           rg_err *err);
 
 #endif

@@ -169,21 +169,16 @@ static rg_status setup_of(reader *in, const rg_serving_run *run, int64_t ep, int
 static bool predict(const setup *s, rg_serving_run *run)
 {
     const rg_load load = {.batch = (int64_t)fmax(1.0, floor(run->concurrency + 0.5)),
-                          .context_tokens = run->isl + run->osl / 2,
+                          .context_tokens = run->isl,
                           .output_tokens = run->osl};
-    const rg_load prompt = {.batch = 1, .context_tokens = run->isl, .output_tokens = 1};
-    rg_estimate held, alone;
+    rg_estimate held;
     if (rg_estimate_load(s->step, s->cluster, &s->formats, &s->parallel, &s->engine, &load, &held,
-                         NULL) != RG_OK ||
-        rg_estimate_load(s->step, s->cluster, &s->formats, &s->parallel, &s->engine, &prompt,
-                         &alone, NULL) != RG_OK)
+                         NULL) != RG_OK)
         return false;
-    /* With data-parallel attention a prompt is one rank's, and ranks take prompts side by side. */
-    const double beside = s->parallel.attention_dp ? (double)s->parallel.tp : 1.0;
-    const double decode = held.tpot_excl_first.v, prefill = alone.prefill.total.v / beside;
+    const double decode = held.tpot_excl_first.v, prefill = held.prefill_each.v;
     run->predicted_tpot_s = decode + (double)load.batch * prefill / (double)run->osl;
     const double busy = (double)load.batch * prefill / ((double)run->osl * run->predicted_tpot_s);
-    run->predicted_ttft_s = decode + prefill * beside / (1.0 - fmin(busy, 0.9));
+    run->predicted_ttft_s = decode + held.prefill.total.v / (1.0 - fmin(busy, 0.9));
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/doc.h"
 #include "core/find.h"
+#include "hw/follow.h"
 #include "hw/price.h"
 
 enum { MAX_DEVICES_PER_NODE = 1024, MAX_NODES = 1000000, MAX_EXTENT = 4096 };
@@ -209,51 +210,27 @@ static rg_status add_price(rg_arena *arena, rg_cluster *cluster, rg_err *err)
     return RG_OK;
 }
 
-/** Peaks follow a changed boost clock. One that is quoted at a clock of its own, below the boost
- * clock, stays until the boost clock comes below that. */
-static rg_status follow_clock(rg_arena *arena, const rg_accel *before, rg_accel *accel, rg_err *err)
-{
-    const double old = before->boost_clock.value, now = accel->boost_clock.value;
-    if (!before->boost_clock.known || !(old > 0.0) || now == old)
-        return RG_OK;
-    for (int i = 0; i < accel->peak_count; i++) {
-        rg_peak *peak = &accel->peaks[i];
-        if (peak->rate.value != before->peaks[i].rate.value)
-            continue; /* changed by name */
-        const double own = peak->clock.known ? peak->clock.value : old;
-        const double ratio = now > old ? now / old : fmin(1.0, now / own);
-        rg_figure *const figures[] = {&peak->rate, &peak->sparse, &peak->sustained, &peak->clock};
-        for (size_t f = 0; f < sizeof figures / sizeof figures[0]; f++) {
-            if (!figures[f]->known || ratio == 1.0)
-                continue;
-            figures[f]->value *= ratio;
-            figures[f]->source = rg_arena_printf(arena, err, "what-if: at %.4g GHz (%s)", now / 1e9,
-                                                 figures[f]->source);
-            if (figures[f]->source == NULL)
-                return RG_ERR_LIMIT;
-        }
-    }
-    return RG_OK;
-}
-
-/** The device of a document with changes of the scope "hw". */
+/** The device of a document with changes of the scope "hw", and before them (NULL: there are none).
+ */
 static rg_status read_changed_device(rg_arena *arena, const char *path, rg_node *root,
-                                     const rg_changes *changes, rg_accel **out, rg_err *err)
+                                     const rg_changes *changes, rg_accel **before, rg_accel **out,
+                                     rg_err *err)
 {
+    *before = NULL;
     if (!rg_changes_has(changes, "hw"))
         return rg_accel_read(arena, path, root, out, err);
-    rg_accel *before;
-    RG_TRY(rg_accel_read(arena, path, root, &before, err));
+    RG_TRY(rg_accel_read(arena, path, root, before, err));
     RG_TRY(rg_changes_apply(root, "hw", changes, err));
     RG_TRY(rg_accel_read(arena, path, root, out, err));
-    return follow_clock(arena, before, *out, err);
+    return rg_follow_device(arena, *before, *out, err);
 }
 
-/** The device of a cluster file, when changes touch it; NULL otherwise. */
+/** The device of a cluster file with changes and before them, when they touch it; else both NULL.
+ */
 static rg_status changed_device(rg_arena *arena, rg_node *root, const rg_changes *changes,
-                                rg_accel **out, rg_err *err)
+                                rg_accel **before, rg_accel **out, rg_err *err)
 {
-    *out = NULL;
+    *out = *before = NULL;
     if (!rg_changes_has(changes, "hw"))
         return RG_OK;
     const char *name, *path;
@@ -261,7 +238,7 @@ static rg_status changed_device(rg_arena *arena, rg_node *root, const rg_changes
     RG_TRY(rg_map_text(root, "device", &name, err));
     RG_TRY(rg_data_find(arena, "hw", "hardware", name, &path, err));
     RG_TRY(rg_doc_load(arena, path, &device, err));
-    return read_changed_device(arena, path, device, changes, out, err);
+    return read_changed_device(arena, path, device, changes, before, out, err);
 }
 
 static rg_status read_changed(rg_arena *arena, const char *path, rg_node *root,
@@ -273,14 +250,16 @@ static rg_status read_changed(rg_arena *arena, const char *path, rg_node *root,
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a hardware file", err));
     RG_TRY(rg_map_get(root, "kind", &node, err));
     RG_TRY(rg_node_choice(node, kinds, &kind, err));
-    rg_accel *accel;
+    rg_accel *before, *accel;
     if (kind == 0) {
         RG_TRY(rg_changes_apply(root, "cluster", changes, err));
-        RG_TRY(changed_device(arena, root, changes, &accel, err));
-        return read_cluster(arena, path, root, accel, out, err);
+        RG_TRY(changed_device(arena, root, changes, &before, &accel, err));
+        RG_TRY(read_cluster(arena, path, root, accel, out, err));
+    } else {
+        RG_TRY(read_changed_device(arena, path, root, changes, &before, &accel, err));
+        RG_TRY(usual_node(arena, accel, changes, out, err));
     }
-    RG_TRY(read_changed_device(arena, path, root, changes, &accel, err));
-    return usual_node(arena, accel, changes, out, err);
+    return before == NULL ? RG_OK : rg_follow_links(arena, before, changes, *out, err);
 }
 
 rg_status rg_cluster_read(rg_arena *arena, const char *path, rg_node *root, rg_cluster **out,

@@ -71,7 +71,7 @@ typedef struct rg_cluster {
  * on-demand one in the price file. Errors: as rg_accel_load. */
 rg_status rg_cluster_load(rg_arena *arena, const char *name_or_path, rg_cluster **out, rg_err *err);
 /** The same with what-if changes: scope "hw" of the accelerator's file, "cluster" of the node's or
- * cluster's. A change of hw.clocks.boost takes the peaks with it. changes may be NULL. */
+ * cluster's. Some take other figures with them: hw/follow.h. changes may be NULL. */
 rg_status rg_cluster_load_changed(rg_arena *arena, const char *name_or_path,
                                   const rg_changes *changes, rg_cluster **out, rg_err *err);
 

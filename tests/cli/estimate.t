@@ -4,7 +4,7 @@ $ ridge estimate --hw h200-sxm --model llama-3.1-8b --ideal --batch 8 | sed -n '
 llama-3.1-8b on 1 x NVIDIA H200 SXM5 141GB (tp 1, pp 1, ep 1, cp 1, dp 1)
 weights bf16, KV bf16 (ideal); batch 8, 2048 tokens of context and 256 of output each
   time to first token (one prompt, idle machine)  32.59 ms
-  time per output token after the first           3.595 ms
+  time per output token after the first (mean)    3.623 ms
 
 # Bare roofline, by hand: 7,504,924,672 weights of layers and head in 2 bytes, 8 sequences x 2049
 # tokens x 131072 B of KV, over 4.8 TB/s are 3.574 ms; activations, norms and logits are the rest.
@@ -65,3 +65,21 @@ $ ridge estimate --hw h200-sxm --model gpt2 --context 1024 --output-tokens 1 | g
 $ ridge estimate --hw h200-sxm --model gpt2 --context 1023 --output-tokens 1 | grep -c 'than the'
 0
 [1]
+
+# TPOT is the mean over the answer: the same for any prompt and answer with the same middle, and the operators are of it.
+$ for l in '1000 8192' '3048 4096' '5095 2'; do set -- $l; ridge estimate --hw h200-sxm --model llama-3.1-8b --batch 32 --isl $1 --osl $2 -f json | grep '"tpot_excl_first_s"'; done | uniq | wc -l
+1
+
+$ ridge estimate --hw h200-sxm --model llama-3.1-8b --isl 1000 --osl 8192 | grep '^One decode pass'
+One decode pass, at 5096 tokens in the cache of each (mean of the answer)
+
+# A change that nothing reads is said to be without effect; one that is read is not.
+$ for c in hw.links.pcie5x16.rate_per_direction hw.links.nvlink4.rate_per_direction hw.memory.hbm.capacity; do ridge estimate --hw hgx-h200 --model llama-3.1-70b --tp 8 --set $c=x0.9 | grep -c 'has no effect'; done; true
+1
+0
+0
+
+# With data-parallel attention eight ranks prefill eight prompts at once: nearly eight times the tokens of one after
+# another, and a lone prompt keeps one device in eight busy with its attention.
+$ for b in 1 8; do ridge estimate --hw hgx-h200 --model deepseek-v3 --tp 8 --ep 8 --attention-dp --batch $b --isl 4096 --osl 1 -f json | awk -F'[:,]' '/"(total_tokens_per_s|mfu_prefill_ratio)"/ { print $2 + 0 }'; done | paste -s | awk '{ print ($3 / $1 > 2 && $3 / $1 <= 8 ? "more" : "no"), ($4 / $2 > 2 ? "busier" : "no") }'
+more busier

@@ -46,7 +46,7 @@ $ ridge roofline --hw h200-sxm --measured $SHARED/inputs/files/ncu_raw_page_unit
 
 # A model's points are the operators of its step, engine and arrangement counted: name, count and
 # time are those of estimate, whatever is split how.
-$ for a in '--hw hgx-h200 --model deepseek-v3 --tp 8 --ep 8 --attention-dp' '--hw dgx-a100-80gb --model jamba-v0.1 --tp 2 --pp 2 --engine sglang'; do ridge estimate $a --batch 64 --context 4096 -f csv 2>/dev/null | awk -F, '$5 != "link" && $6 > 0 { print $1 "," $2 "," $3 }' >e.csv; ridge roofline $a --batch 64 --context 4096 --phase decode -f csv | awk -F, '{ print $2 "," $5 "," $6 }' >r.csv; sed -i 1d r.csv; grep -v '^name' e.csv | cmp - r.csv && grep -c . r.csv; done
+$ for a in '--hw hgx-h200 --model deepseek-v3 --tp 8 --ep 8 --attention-dp' '--hw dgx-a100-80gb --model jamba-v0.1 --tp 2 --pp 2 --engine sglang'; do ridge estimate $a --batch 64 --isl 4096 --osl 2 -f csv 2>/dev/null | awk -F, '$5 != "link" && $6 > 0 { print $1 "," $2 "," $3 }' >e.csv; ridge roofline $a --batch 64 --context 4097 --phase decode -f csv | awk -F, '{ print $2 "," $5 "," $6 }' >r.csv; sed -i 1d r.csv; grep -v '^name' e.csv | cmp - r.csv && grep -c . r.csv; done
 20
 18
 

@@ -99,6 +99,45 @@ static void peaks_follow_the_clock(void **state)
     rg_arena_free(arena);
 }
 
+/* H200 in its HGX node: 450 GB/s over 18 NVLinks, 141 GB. What a change takes along does not move
+ * where the change names it too. */
+static void node_and_memory_follow_the_device(void **state)
+{
+    static const struct {
+        const char *path[2], *value[2];
+        double rate, usable; /* over those of the file */
+    } rows[] = {
+        {{"hw.links.nvlink4.rate_per_direction"}, {"x0.5"}, 0.5, 1},
+        {{"hw.links.nvlink4.links"}, {"9"}, 0.5, 1},
+        {{"hw.links.nvlink4.links", "hw.links.nvlink4.rate_per_link"}, {"36", "x2"}, 4, 1},
+        {{"hw.links.nvlink4.rate_per_direction", "cluster.scale_up.rate_per_direction"},
+         {"x0.5", "900 GB/s"},
+         2,
+         1},
+        {{"hw.links.pcie5x16.rate_per_direction"}, {"x0.5"}, 1, 1},
+        {{"hw.memory.hbm.capacity"}, {"x0.5"}, 1, 0.5},
+        {{"hw.memory.hbm.bandwidth"}, {"x0.5"}, 1, 1},
+    };
+    static const char *const machines[] = {"hgx-h200", "h200-sxm"};
+    (void)state;
+    rg_arena *arena = rg_arena_new(64);
+    const rg_cluster *spec = load(arena, "hgx-h200");
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {
+        rg_err err = {0};
+        rg_cluster *cluster;
+        const size_t r = i / 2;
+        const rg_override items[] = {{rows[r].path[0], rows[r].value[0], RG_NOWHERE},
+                                     {rows[r].path[1], rows[r].value[1], RG_NOWHERE}};
+        const rg_changes changes = {items, rows[r].path[1] ? 2 : 1};
+        assert_ok(rg_cluster_load_changed(arena, machines[i % 2], &changes, &cluster, &err));
+        assert_close(cluster->scale_up.rate_per_direction.value,
+                     rows[r].rate * spec->scale_up.rate_per_direction.value, 1e-12);
+        assert_close(rg_accel_memory(cluster->accel)->usable.value,
+                     rows[r].usable * rg_accel_memory(spec->accel)->usable.value, 1e-12);
+    }
+    rg_arena_free(arena);
+}
+
 /* GB200 NVL72: 18 trays of 4, one NVLink domain of 72; 130 TB/s over it in both directions. */
 static void nvl72_is_one_domain_of_72(void **state)
 {
@@ -193,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_bare_device_stands_for_its_usual_node),
         cmocka_unit_test(a_changed_device_keeps_its_node),
         cmocka_unit_test(peaks_follow_the_clock),
+        cmocka_unit_test(node_and_memory_follow_the_device),
         cmocka_unit_test(nvl72_is_one_domain_of_72),
         cmocka_unit_test(a_tpu_slice_is_a_torus),
         cmocka_unit_test(an_unknown_name_is_sought_among_nodes_and_devices),
