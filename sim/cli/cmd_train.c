@@ -200,6 +200,8 @@ static rg_status run(rg_arena *arena, const rg_args *args, rg_err *err)
                "A100 (Korthikanti et al. 2022, table 5 and figure 1)"
              : "training is not validated on this device; on A100 it is within 10 % of "
                "eight published runs (Korthikanti et al. 2022, table 5)");
+    rg_report_assume(report, "left out: failures, stragglers, data loading and checkpoints; long "
+                             "runs on many devices reach less than this");
     rg_report_assume(report,
                      "overlap %.2f of the traffic between replicas with compute (--overlap)",
                      train.overlap_ratio);

@@ -27,3 +27,13 @@ llama-3.1-8b on 1 device: [...]
   optimiser      [...]  2.5 %
   optimiser  [...]
   - what-if: hw.memory.hbm.bandwidth=x1.5
+
+# The line 'gradients' opened up: four micro-batches, so ZeRO 2 reduces four times and ZeRO 3 gathers twice for each.
+$ for z in 0 1 2 3; do ridge train --hw hgx-h100 --model llama-3.1-8b --dp 8 --global-batch 32 --zero $z --overlap 0 | sed -n '/^Traffic/,/^All-reduce/{/ of /p}' | grep -v ^All | awk '{ print $1, $2, $3, $4 }'; done
+all-reduce of gradients 1
+reduce-scatter of gradients 1
+all-gather of weights 1
+reduce-scatter of gradients 4
+all-gather of weights 1
+reduce-scatter of gradients 4
+all-gather of weights 8
