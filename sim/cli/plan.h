@@ -33,8 +33,9 @@ void rg_plan_report_fits(rg_report *report, const rg_plan *plan, const rg_space 
 
 /** All replicas are alike, or one of two pools is meant. */
 typedef enum rg_plan_role { RG_ROLE_ALL, RG_ROLE_PROMPTS, RG_ROLE_ANSWERS } rg_plan_role;
-/** How engines are started in the winner's arrangement: vLLM, SGLang, TensorRT-LLM. Options as
- * their documentation had them in 2026 (vllm serve, sglang server arguments, trtllm-serve). */
+/** How engines are started in the winner's arrangement: vLLM, SGLang, TensorRT-LLM, which is
+ * NULL on devices that are not NVIDIA's. Options as their documentation had them in 2026 (vllm
+ * serve, sglang server arguments, trtllm-serve). */
 void rg_plan_launch_hints(rg_arena *arena, const rg_plan_run *run, rg_plan_role role,
                           const char *out[3]);
 

@@ -166,30 +166,36 @@ static void sglang(line *l, const kind *k)
         put(l, " --speculative-draft-model-path %s", x.draft);
 }
 
-/* trtllm-serve takes the rest as YAML: one setting a line of the file behind --config. */
-static void trtllm_file(line *l, const kind *k)
+/* trtllm-serve takes the rest as YAML, which is written to a file first. */
+static const char trtllm_yaml[] = "trtllm.yaml";
+
+/* Writes the file; false when there is nothing to write. */
+static bool trtllm_file(line *l, const kind *k)
 {
-    const char *sign = " --config with ";
-    if (cache_type(k->arrangement)) {
-        put(l, "%skv_cache_config: {dtype: %s}", sign, cache_type(k->arrangement));
-        sign = "; ";
-    }
-    if (k->arrangement->parallel.attention_dp) {
-        put(l, "%senable_attention_dp: true", sign);
-        sign = "; ";
-    }
-    if (k->role != RG_ROLE_ALL) {
-        put(l, "%scache_transceiver_config: {backend: DEFAULT}", sign);
-        sign = "; ";
-    }
+    const size_t before = l->used;
     const spec_words x = words_of(k);
+    put(l, "printf '%%s\\n'");
+    const size_t bare = l->used;
+    if (cache_type(k->arrangement))
+        put(l, " 'kv_cache_config: {dtype: %s}'", cache_type(k->arrangement));
+    if (k->arrangement->parallel.attention_dp)
+        put(l, " 'enable_attention_dp: true'");
+    if (k->role != RG_ROLE_ALL)
+        put(l, " 'cache_transceiver_config: {backend: DEFAULT}'");
     if (x.trtllm) {
-        put(l, "%sspeculative_config: {decoding_type: %s, max_draft_len: %lld", sign, x.trtllm,
+        put(l, " 'speculative_config: {decoding_type: %s, max_draft_len: %lld", x.trtllm,
             (long long)k->rules->speculation.drafts);
         if (x.draft)
             put(l, ", speculative_model: %s", x.draft);
-        put(l, "}");
+        put(l, "}'");
     }
+    if (l->used == bare) {
+        l->used = before;
+        l->text[before] = '\0';
+        return false;
+    }
+    put(l, " >%s; ", trtllm_yaml);
+    return true;
 }
 
 static bool knows(const spec_words *x, int engine)
@@ -201,6 +207,7 @@ static bool knows(const spec_words *x, int engine)
 static void trtllm(line *l, const kind *k)
 {
     const rg_parallel *p = &k->arrangement->parallel;
+    const bool file = trtllm_file(l, k);
     put(l, "trtllm-serve %s --tp_size %lld", k->space->plan->model, (long long)p->tp);
     if (p->pp > 1)
         put(l, " --pp_size %lld", (long long)p->pp);
@@ -209,7 +216,8 @@ static void trtllm(line *l, const kind *k)
     put(l, " --max_batch_size %lld --max_num_tokens %lld --kv_cache_free_gpu_memory_fraction %.2f",
         a_rank_s(k, k->rules->max_sequences), a_rank_s(k, k->rules->max_batched_tokens),
         memory_share(k->capacity, RG_SHARE_FREE));
-    trtllm_file(l, k);
+    if (file)
+        put(l, " --config %s", trtllm_yaml);
 }
 
 void rg_plan_launch_hints(rg_arena *arena, const rg_plan_run *run, rg_plan_role role,
@@ -228,7 +236,11 @@ void rg_plan_launch_hints(rg_arena *arena, const rg_plan_run *run, rg_plan_role 
                     prompts ? u.prefill : u.others,
                     prompts ? RG_SPEC_NONE : c->speculate};
     const spec_words x = words_of(&k);
+    const char *vendor = s->machines[k.arrangement->machine].cluster->accel->vendor;
     for (int i = 0; i < 3; i++) {
+        out[i] = NULL;
+        if (engines[i] == trtllm && strcmp(vendor ? vendor : "", "nvidia") != 0)
+            continue;
         line l = {.used = 0};
         engines[i](&l, &k);
         if (k.rules->speculation.drafts > 0 && !knows(&x, i))

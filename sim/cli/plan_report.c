@@ -69,6 +69,8 @@ static void hints_of(rg_report *report, const rg_plan_answer *x, rg_plan_role ro
     rg_report_line(report, "%s", "");
     rg_report_line(report, "%s", heading);
     for (int i = 0; i < 3; i++) {
+        if (!lines[i])
+            continue;
         rg_report_line(report, "  %s", lines[i]);
         json_object_set_new(o, names[i], json_string(lines[i]));
     }
@@ -105,6 +107,21 @@ static void interval_words(rg_report *report, const rg_trial *t)
     else
         rg_report_assume(report, "one run of the requests given: 95 %% intervals are those of "
                                  "eight batches of it in a row");
+}
+
+/* Where the kernel constants of each device are from. */
+static void constants_words(rg_report *report, const rg_plan_run *run)
+{
+    for (int m = 0; m < run->space.machine_count; m++)
+        for (int i = 0; i < run->space.candidate_count; i++) {
+            rg_step_context *step;
+            if (rg_part_arrangement(run, i)->machine != m || run->outcomes[i].impossible ||
+                rg_worker_step(run->workers[0], rg_part_candidate(run, i), &step, NULL) != RG_OK)
+                continue;
+            rg_report_assume(report, "%s: %s", run->space.machines[m].name,
+                             rg_kernel_device_note(rg_step_kernels(step)));
+            break;
+        }
 }
 
 void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
@@ -190,6 +207,7 @@ void rg_part_assumptions(rg_report *report, const rg_plan_run *run)
     if (run->premise_broken)
         rg_report_assume(report, "a simulated step was faster than its roofline: the bound was not "
                                  "relied on, all candidates were simulated");
+    constants_words(report, run);
     rg_report_assume(report, "not validated: no measured run of this deployment is stored");
 }
 

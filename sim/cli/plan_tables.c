@@ -59,10 +59,28 @@ static bool listed_already(const rg_plan_run *run, int k)
     return false;
 }
 
+/* What tells the rows of a plan apart beside device, split and weights. */
+typedef struct varied {
+    bool kv, scheduler, sequences, tokens;
+} varied;
+
+static varied what_varies(const rg_plan_run *run)
+{
+    const rg_plan *plan = run->plan;
+    varied v = {.scheduler = plan->policy_count > 1,
+                .sequences = plan->max_sequences.count > 1,
+                .tokens = plan->max_tokens.count > 1};
+    for (int i = 1; i < run->space.candidate_count; i++)
+        v.kv |= strcmp(rg_part_arrangement(run, i)->formats.kv.name,
+                       rg_part_arrangement(run, 0)->formats.kv.name) != 0;
+    return v;
+}
+
 void rg_part_runners_table(rg_report *report, const rg_plan_run *run)
 {
     rg_table *table = rg_report_table(report, "runners_up", "Runners-up and why they lost");
-    static const struct {
+    const varied v = what_varies(run);
+    const struct {
         const char *key, *heading;
         rg_cell cell;
         rg_dim dim;
@@ -71,10 +89,10 @@ void rg_part_runners_table(rg_report *report, const rg_plan_run *run)
         {"device", "device", RG_CELL_TEXT, RG_DIM_NONE, false},
         {"arrangement", "replica", RG_CELL_TEXT, RG_DIM_NONE, false},
         {"weight_type", "weights", RG_CELL_TEXT, RG_DIM_NONE, false},
-        {"kv_type", "KV", RG_CELL_TEXT, RG_DIM_NONE, true},
-        {"scheduler", "scheduler", RG_CELL_TEXT, RG_DIM_NONE, true},
-        {"max_sequences", "sequences", RG_CELL_INT, RG_DIM_NONE, true},
-        {"max_batched_tokens", "tokens", RG_CELL_INT, RG_DIM_NONE, true},
+        {"kv_type", "KV", RG_CELL_TEXT, RG_DIM_NONE, !v.kv},
+        {"scheduler", "scheduler", RG_CELL_TEXT, RG_DIM_NONE, !v.scheduler},
+        {"max_sequences", "sequences", RG_CELL_INT, RG_DIM_NONE, !v.sequences},
+        {"max_batched_tokens", "tokens", RG_CELL_INT, RG_DIM_NONE, !v.tokens},
         {"replicas", "replicas", RG_CELL_INT, RG_DIM_NONE, false},
         {"devices", "devices", RG_CELL_INT, RG_DIM_NONE, false},
         {"usd_per_hour", "cost", RG_CELL_REAL, RG_DIM_USD_PER_HOUR, false},
@@ -109,7 +127,6 @@ void rg_part_runners_table(rg_report *report, const rg_plan_run *run)
         char split[160], detail[256];
         rg_candidate_text(&run->space, c, split, sizeof split);
         rg_part_lost(run, i, detail, sizeof detail);
-        const bool latencies = o->simulated && o->at.refused == 0;
         rg_table_text(table, rg_part_machine(run, i)->name);
         rg_table_text(table, split);
         rg_table_text(table, rg_part_weights(rg_part_arrangement(run, i)));
@@ -120,6 +137,8 @@ void rg_part_runners_table(rg_report *report, const rg_plan_run *run)
         const int64_t replicas = o->state == RG_PLAN_UNFIT                    ? 1
                                  : o->state == RG_PLAN_FAILED && o->simulated ? o->at.replicas
                                                                               : o->replicas;
+        /* latencies are those of this count alone: a trial may have been of another */
+        const bool latencies = o->simulated && o->at.refused == 0 && o->at.replicas == replicas;
         rg_table_int(table, replicas);
         rg_table_int(table, rg_part_usage(run, i, replicas).devices);
         rg_table_real(table, rg_part_usage(run, i, replicas).usd_per_hour);

@@ -377,6 +377,8 @@ void rg_serve_report(rg_serve_job *job, rg_serve_result *result)
     trace_facts(job);
     costs(job, result);
     tell_skew(job, result);
+    if (job->step)
+        rg_report_assume(job->report, "%s", rg_kernel_device_note(rg_step_kernels(job->step)));
     if (!job->measured)
         rg_report_assume(job->report,
                          "not validated: no measured run of this deployment is stored");

@@ -42,7 +42,9 @@ static rg_status bound_of(rg_arena *arena, const rg_space *s, const rg_candidate
     RG_TRY(rg_least_work_of(arena, &works, s, &single, &one, &work, err));
     const rg_least_work *w = work.replica;
     const double cache = rg_model_kv_bytes(s->model, &a->formats.kv, RG_KV_IDEAL, context, 1).v;
-    *tokens_per_s = (double)a->devices * w->bandwidth / (w->dense_bytes + w->expert_bytes + cache);
+    /* the stages of a pipeline take turns: one user has the memory of one of them at a time */
+    const double at_work = (double)(a->devices / a->parallel.pp);
+    *tokens_per_s = at_work * w->bandwidth / (w->dense_bytes + w->expert_bytes + cache);
     return RG_OK;
 }
 
@@ -97,7 +99,11 @@ static int by_size(const void *a, const void *b)
         return x->checkpoint ? -1 : 1;
     if (types != 0)
         return types;
-    return x->devices < y->devices ? -1 : x->devices > y->devices ? 1 : x->candidate - y->candidate;
+    if (x->devices != y->devices)
+        return x->devices < y->devices ? -1 : 1;
+    if (x->attention_dp != y->attention_dp)
+        return x->attention_dp ? 1 : -1;
+    return x->candidate - y->candidate;
 }
 
 static bool alike(const rg_fit *a, const rg_fit *b)
@@ -106,14 +112,17 @@ static bool alike(const rg_fit *a, const rg_fit *b)
            strcmp(a->weight_type, b->weight_type) == 0;
 }
 
-/* One row of each number of devices: of several splits the one that is fastest for one user. */
+/* One row of each number of devices, without and with data-parallel attention, which is slower for
+ * one user and faster for many: of several splits the one that is best at what it is for. */
 static int keep_fastest(rg_fit *rows, int count)
 {
     int kept = 0;
     for (int i = 0; i < count; i++) {
         rg_fit *last = kept > 0 ? &rows[kept - 1] : NULL;
-        if (last && alike(last, &rows[i]) && last->devices == rows[i].devices) {
-            if (rows[i].single_tokens_per_s > last->single_tokens_per_s)
+        if (last && alike(last, &rows[i]) && last->devices == rows[i].devices &&
+            last->attention_dp == rows[i].attention_dp) {
+            if (last->attention_dp ? rows[i].output_tokens_per_s > last->output_tokens_per_s
+                                   : rows[i].single_tokens_per_s > last->single_tokens_per_s)
                 *last = rows[i];
             continue;
         }
@@ -152,6 +161,7 @@ static rg_status fill(rg_arena *arena, rg_worker *w, const rg_space *s, int inde
                   .weight_type = a->weight_type ? a->weight_type : a->formats.weight.name,
                   .checkpoint = a->weight_type == NULL,
                   .devices = a->devices,
+                  .attention_dp = a->parallel.attention_dp,
                   .usd_per_hour = rg_candidate_usage(s, c, 1).usd_per_hour,
                   .usd_per_million_output = NAN};
     f->weight_bytes = rg_shard_weight_bytes(s->model, &a->formats, &whole).v;

@@ -9,12 +9,14 @@
 #include "plan/bound.h"
 #include "plan/trial.h"
 
-/** One machine, weight type and number of devices, in the split that is fastest for one user. */
+/** One machine, weight type, number of devices and kind of attention, in the split that is fastest
+ * for one user. */
 typedef struct rg_fit {
     int machine, candidate;
     const char *weight_type;    /* as stored, "bf16" */
     bool checkpoint;            /* the checkpoint's own */
     int64_t devices;            /* 0: does not fit on the machine at all */
+    bool attention_dp;          /* data-parallel attention */
     bool least;                 /* the least number on which it fits */
     double weight_bytes;        /* of one copy of the model */
     double needed_bytes;        /* of the fullest device, beside KV */

@@ -117,3 +117,23 @@ ridge: nothing keeps the limits; no candidate can run: what writes the drafts: t
 # A price that nobody offers is called assumed.
 $ ridge plan llama-3.1-8b --hw mi210 --tp 1 --pp 1 --rate 1/s --limit 50 --isl 200 --osl 20 --brief -q | grep 'h a device'
   - mi210: 0.80 $/h a device is assumed: [...]; --price mi210=... sets it
+
+# A pipeline's stages take turns: what memory allows one user does not grow with them.
+$ ridge plan llama-3.1-405b --gpu superpod-h100 --tp 8 --pp 1,2,4 --weight-type fp8 -f csv -q | awk -F, 'NR==1{for(i=1;i<=NF;i++)c[$i]=i;next} NF>5{printf "%.1f ",$c["single_stream_bound_tokens_per_s"]}'
+65.9 65.9 65.9 [...]
+
+# With a latent cache beside experts, data-parallel attention is listed of its own accord, for many users.
+$ ridge plan deepseek-v3 --gpu hgx-h200 --weight-type fp8 -q | grep -o 'tp8 ep8 a[^ ]*'
+tp8 ep8 attention-dp
+
+# Rows that differ in their cache say so; latencies are those of the row's own count, or none; what constants are
+# from is said; TensorRT-LLM is not started on devices that it does not run on, and its settings are commands.
+$ ridge plan llama-3.1-8b --rate 60/s --isl 1000 --osl 100 --ttft p95:1s --tpot p95:30ms --hw mi300x --tp 1,8 --pp 1 --kv-type bf16,fp8 --limit 600 --brief -q >mi.txt; grep -e '^  vllm' -e 'trtllm' -e 'weights  KV' -e 'constants' mi.txt
+  vllm serve [...]
+  device  replica  weights  KV [...]
+  - mi300x: constants borrowed from h200-sxm: not validated on mi300x[...]
+$ ridge plan llama-3.1-8b --rate 5/s --isl 1000 --osl 100 --hw h100-sxm --tp 1 --pp 1 --kv-type fp8 --limit 60 --brief -q | grep -o "printf.*; trtllm-serve\|--config [^ ]*"
+printf '%s\n' 'kv_cache_config: {dtype: fp8}' >trtllm.yaml; trtllm-serve
+--config trtllm.yaml
+$ ridge plan llama-3.1-70b --hw h100-sxm,b200-sxm --tp 1,2,4,8 --pp 1 --rate 20/s --isl 2000 --osl 300 --limit 2400 --ttft p95:1s --tpot p95:40ms --brief -q -f csv | awk -F, 'NR==1{for(i=1;i<=NF;i++)c[$i]=i;next} /tp8,/&&/^h100/{print $c["replicas"], "simulated " $c["simulated"], "tpot " $c["tpot_p95_s"] "."}'
+2 simulated true tpot .
