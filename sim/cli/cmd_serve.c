@@ -39,7 +39,7 @@ static const rg_option options[] = {
     {"limit", 0, "N", NULL, "take or make N requests", false},
     {"speed-up", 0, "X", NULL, "divide arrival times by X", false},
     {"load", 0, "LIST", NULL, "sweep: multiply the rate of arrivals by each of 0.5,1,1.5,2", false},
-    {"turns", 0, "N", NULL, "made-up sessions of N turns", false},
+    {"turns", 0, "N", NULL, "made-up sessions of N turns; arrivals are those of sessions", false},
     {"think", 0, "TIME", NULL, "mean pause between an answer and the next turn", false},
     {"system-prompt", 0, "N", NULL, "tokens that all made-up prompts begin with", false},
     {"over-long", 0, "POLICY", NULL, "requests over the model's length: reject, cut or fail",

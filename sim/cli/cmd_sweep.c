@@ -129,6 +129,7 @@ const rg_command rg_cmd_sweep = {
     .least_operands = 1,
     .most_operands = 1,
     .description =
+        "A sweep file begins with 'kind: sweep'.\n"
         "The grid names settings: the options of 'ridge estimate' without dashes, and what-if "
         "paths\n"
         "such as hw.memory.hbm.bandwidth with values like x1.5 or '6 TB/s'. Under 'fixed' stand\n"

@@ -108,6 +108,11 @@ bool rg_serve_overloaded(const rg_serve_result *r)
     return last > 1 && last > 3 * first;
 }
 
+static bool limited(const rg_goals *g)
+{
+    return g->ttft_s > 0 || g->tpot_s > 0 || g->e2e_s > 0;
+}
+
 static void answer(rg_serve_job *job, rg_serve_result *r)
 {
     rg_report *report = job->report;
@@ -126,14 +131,50 @@ static void answer(rg_serve_job *job, rg_serve_result *r)
                    over ? "Overloaded, the queue keeps growing" : "Half of the requests", ttft[0],
                    ttft[1], tpot, e2e);
     const double share = (double)r->good / (double)r->finished;
-    const rg_goals *g = &job->goals;
-    if (g->ttft_s > 0 || g->tpot_s > 0 || g->e2e_s > 0)
+    if (limited(&job->goals))
         rg_report_line(report, "%.1f %% of the requests meet every limit.", 100 * share);
     if (r->preemptions > 0)
         rg_report_line(report,
                        "KV memory runs short: %lld preemptions, %lld tokens computed again.",
                        (long long)r->preemptions, (long long)r->recomputed_tokens);
     rg_report_line(report, "%s", "");
+}
+
+static void within(rg_serve_job *job, const rg_serve_result *r)
+{
+    const double rate = ratio((double)r->good, r->makespan_s),
+                 share = ratio((double)r->good, (double)r->finished);
+    if (limited(&job->goals)) {
+        rg_report_figure(job->report, "goodput_requests_per_s", "requests within all limits", rate,
+                         RG_DIM_PER_SECOND);
+        rg_report_figure(job->report, "good_share", "share of them", share, RG_DIM_NONE);
+        return;
+    }
+    /* all meet every one of no limits: so the keys mean what they always mean */
+    rg_report_json(job->report, "goodput_requests_per_s", number(rate));
+    rg_report_json(job->report, "good_share", number(share));
+    rg_report_text(job->report, "goodput_limits", "requests within all limits", "no limits given");
+}
+
+static void steady(rg_report *report, const rg_steady *s)
+{
+    char from[40], to[40];
+    if (!s->known) {
+        rg_report_text(report, "steady_state", "in steady state",
+                       "not reached: arrivals end too soon");
+        return;
+    }
+    rg_quantity_format(s->from_s, RG_DIM_SECONDS, 3, from, sizeof from);
+    rg_quantity_format(s->to_s, RG_DIM_SECONDS, 3, to, sizeof to);
+    rg_report_json(report, "steady_window_s", interval(s->from_s, s->to_s));
+    rg_report_line(report, "%s", "");
+    rg_report_line(report, "Steady state, from warm-up (%s) to the last arrival (%s)", from, to);
+    rg_report_figure(report, "steady_requests_per_s", "requests served", s->requests_per_s,
+                     RG_DIM_PER_SECOND);
+    rg_report_figure(report, "steady_output_tokens_per_s", "output tokens", s->output_tokens_per_s,
+                     RG_DIM_PER_SECOND);
+    rg_report_figure(report, "steady_total_tokens_per_s", "prompt and output tokens",
+                     s->total_tokens_per_s, RG_DIM_PER_SECOND);
 }
 
 static void throughput(rg_serve_job *job, const rg_serve_result *r)
@@ -150,10 +191,7 @@ static void throughput(rg_serve_job *job, const rg_serve_result *r)
     rg_report_figure(report, "makespan_s", "first arrival to last token", seconds, RG_DIM_SECONDS);
     rg_report_figure(report, "requests_per_s", "requests served",
                      ratio((double)r->finished, seconds), RG_DIM_PER_SECOND);
-    rg_report_figure(report, "goodput_requests_per_s", "requests within all limits",
-                     ratio((double)r->good, seconds), RG_DIM_PER_SECOND);
-    rg_report_figure(report, "good_share", "share of them",
-                     ratio((double)r->good, (double)r->finished), RG_DIM_NONE);
+    within(job, r);
     rg_report_figure(report, "output_tokens_per_s", "output tokens",
                      ratio((double)r->output_tokens, seconds), RG_DIM_PER_SECOND);
     rg_report_figure(report, "total_tokens_per_s", "prompt and output tokens",
@@ -163,6 +201,7 @@ static void throughput(rg_serve_job *job, const rg_serve_result *r)
                      ratio((double)r->output_tokens, seconds * devices), RG_DIM_PER_SECOND);
     rg_report_int(report, "output_tokens", "output tokens in all", r->output_tokens);
     rg_report_int(report, "prompt_tokens", "prompt tokens in all", r->prompt_tokens);
+    steady(report, &r->steady);
 }
 
 /* Requests sent to each of the replicas that all requests pass through. */
@@ -283,6 +322,15 @@ static void costs(rg_serve_job *job, const rg_serve_result *r)
         rg_report_figure(report, "cost_per_million_tokens_usd", "per million tokens of both kinds",
                          ratio(r->cost_usd * 1e6, (double)(r->output_tokens + r->prompt_tokens)),
                          RG_DIM_USD);
+        if (r->steady.known) {
+            const double usd_per_s = r->cost_usd / r->makespan_s; /* of all devices */
+            rg_report_figure(report, "steady_cost_per_million_output_tokens_usd",
+                             "in steady state, per million output tokens",
+                             ratio(usd_per_s * 1e6, r->steady.output_tokens_per_s), RG_DIM_USD);
+            rg_report_figure(report, "steady_cost_per_million_tokens_usd",
+                             "in steady state, of both kinds",
+                             ratio(usd_per_s * 1e6, r->steady.total_tokens_per_s), RG_DIM_USD);
+        }
     }
 }
 

@@ -36,6 +36,10 @@ static rg_status made_up(rg_serve_job *job, rg_err *err)
                          prompt ? prompt : usual_prompt, answer ? answer : usual_answer);
     spec.sessions.turns = 1;
     RG_TRY(rg_setting_int(s, "turns", 1, 10000, &spec.sessions.turns, err));
+    if (spec.sessions.turns > 1)
+        rg_report_assume(job->report,
+                         "--arrivals counts sessions: each brings up to %lld requests, one a turn",
+                         (long long)spec.sessions.turns);
     RG_TRY(rg_setting_quantity(s, "think", RG_DIM_SECONDS, &spec.sessions.think_s, err));
     RG_TRY(rg_setting_int(s, "system-prompt", 0, 10000000, &spec.sessions.system_tokens, err));
     return rg_requests_synth(job->arena, &spec, &job->stream, err);

@@ -110,7 +110,10 @@ rg_status rg_sweep_load(rg_arena *arena, const char *path, rg_sweep *out, rg_err
     *out = (rg_sweep){.path = path};
     RG_TRY(rg_doc_load(arena, path, &root, err));
     RG_TRY(rg_node_expect(root, RG_NODE_MAP, "a sweep file", err));
-    RG_TRY(rg_map_get(root, "kind", &node, err));
+    node = rg_map_find(root, "kind");
+    if (!node)
+        return rg_fail(err, RG_ERR_INPUT, root->pos,
+                       "missing key 'kind'; a sweep file says 'kind: sweep'");
     RG_TRY(rg_node_choice(node, kinds, &kind, err));
     rg_map_find(root, "note");
     node = rg_map_find(root, "fixed");

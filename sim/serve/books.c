@@ -5,6 +5,67 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- steady state */
+
+static void count_ended(rg_ended *x, const rg_request *q, double after_s)
+{
+    if (x->width_s == 0)
+        x->width_s = 1e-3;
+    while (after_s >= x->width_s * RG_ENDED_BINS) {
+        struct rg_ended_bin *b = x->bins;
+        for (int i = 0; i < RG_ENDED_BINS / 2; i++)
+            b[i] = (struct rg_ended_bin){
+                b[2 * i].requests + b[2 * i + 1].requests,
+                b[2 * i].output_tokens + b[2 * i + 1].output_tokens,
+                b[2 * i].prompt_tokens + b[2 * i + 1].prompt_tokens,
+            };
+        memset(b + RG_ENDED_BINS / 2, 0, sizeof *b * RG_ENDED_BINS / 2);
+        x->width_s *= 2;
+    }
+    struct rg_ended_bin *bin = &x->bins[(int)(after_s / x->width_s)];
+    bin->requests++;
+    bin->output_tokens += q->output_tokens;
+    bin->prompt_tokens += q->prompt_tokens;
+}
+
+/* The last bin at or before a time in which something ended; -1: none. */
+static int ended_before(const rg_ended *x, double after_s)
+{
+    const double at = after_s / x->width_s;
+    int i = at < RG_ENDED_BINS ? (int)at : RG_ENDED_BINS - 1;
+    while (i >= 0 && x->bins[i].requests == 0)
+        i--;
+    return i;
+}
+
+/* From one end of requests to another, the first not counted, so that batches which end together
+ * are counted over as much time as they take. */
+static rg_steady steady_of(const rg_ended *x, double warm_s, double arrivals_s)
+{
+    rg_steady out = {0};
+    if (!(warm_s > 0) || !(arrivals_s > 1.5 * warm_s))
+        return out;
+    const int from = ended_before(x, warm_s), to = ended_before(x, arrivals_s);
+    if (from < 0 || to <= from)
+        return out;
+    int64_t requests = 0, output = 0, prompt = 0;
+    for (int i = from + 1; i <= to; i++) {
+        requests += x->bins[i].requests;
+        output += x->bins[i].output_tokens;
+        prompt += x->bins[i].prompt_tokens;
+    }
+    const double span = (to - from) * x->width_s;
+    out.known = true;
+    out.from_s = from * x->width_s;
+    out.to_s = to * x->width_s;
+    out.requests_per_s = (double)requests / span;
+    out.output_tokens_per_s = (double)output / span;
+    out.total_tokens_per_s = (double)(output + prompt) / span;
+    return out;
+}
+
+/* ---- requests */
+
 void rg_fleet_finished(rg_fleet *f, rg_replica *r, rg_live *live, double time_s)
 {
     rg_serve_result *out = f->out;
@@ -29,6 +90,7 @@ void rg_fleet_finished(rg_fleet *f, rg_replica *r, rg_live *live, double time_s)
                  (goals->tpot_s <= 0 || tpot <= goals->tpot_s) &&
                  (goals->e2e_s <= 0 || e2e <= goals->e2e_s);
     f->last_token_s = time_s > f->last_token_s ? time_s : f->last_token_s;
+    count_ended(&f->ended, q, time_s - f->first_arrival_s);
     if (f->observer && f->observer->served) {
         const rg_served served = {.index = q->index,
                                   .row = q->row,
@@ -166,6 +228,9 @@ void rg_fleet_close_books(rg_fleet *f)
     const rg_deployment *d = f->deployment;
     out->makespan_s = out->finished ? f->last_token_s - f->first_arrival_s : 0;
     out->replica_count = f->count;
+    if (out->finished)
+        out->steady = steady_of(&f->ended, 2 * (rg_sample_summarise(&out->e2e).p95 + f->deepest_s),
+                                f->last_arrival_s - f->first_arrival_s);
     double device_s = 0, full_power_s = 0;
     for (int i = 0; i < f->count; i++) {
         const rg_replica *r = f->replicas[i];

@@ -100,6 +100,12 @@ static rg_status pull(rg_fleet *f, rg_err *err)
     f->out->requests++;
     if (f->out->requests == 1)
         f->first_arrival_s = request.arrival_s;
+    if (request.session < 0 || request.turn == 0)
+        f->last_arrival_s = request.arrival_s;
+    if (request.turn > f->deepest_turn) {
+        f->deepest_turn = request.turn;
+        f->deepest_s = request.arrival_s - f->first_arrival_s;
+    }
     rg_live *live = rg_fleet_make_live(f, &request);
     if (!live)
         return RG_ERR_LIMIT;

@@ -9,6 +9,16 @@
 
 #include "serve/replica.h"
 
+/** What has ended by when, from the first arrival on, in bins of equal width that doubles whenever
+ * a run outlasts them. */
+enum { RG_ENDED_BINS = 1024 };
+typedef struct rg_ended {
+    double width_s;
+    struct rg_ended_bin {
+        int64_t requests, output_tokens, prompt_tokens;
+    } bins[RG_ENDED_BINS];
+} rg_ended;
+
 struct rg_fleet {
     rg_arena *arena;
     const rg_deployment *deployment;
@@ -21,7 +31,9 @@ struct rg_fleet {
     int count, first_decode;
     rg_live *spare;
     int64_t order, turn, prefill_turn, live_count;
-    double now_s, last_token_s, first_arrival_s, next_scale_s;
+    int64_t deepest_turn;
+    double deepest_s; /* when the first request of that turn came, after the first arrival */
+    double now_s, last_token_s, first_arrival_s, last_arrival_s, next_scale_s;
     double *link_free_s; /* [prefill replicas] */
     uint64_t *seen;      /* names of trace blocks already asked for, open addressing */
     int64_t seen_size, seen_used;
@@ -31,6 +43,7 @@ struct rg_fleet {
     } * entering;
     int64_t entering_head, entering_count, entering_room;
     rg_live *sending; /* KV under way: memory of the prefill side is freed at ready_s */
+    rg_ended ended;
     rg_err failed;
 };
 

@@ -166,6 +166,16 @@ typedef struct rg_observer {
     double moment_interval_s; /* at least so long between two moments of a replica; 0: all */
 } rg_observer;
 
+/** A server at work: what ends between the warm-up and the last arrival, of a session where there
+ * are such, so that neither the filling of the batch nor its draining is in it. The warm-up is
+ * twice what 95 % of requests take: the first ones find an empty server and are quick, those behind
+ * them are not. Sessions add twice the time to the first request of the deepest turn. */
+typedef struct rg_steady {
+    bool known;          /* false: arrivals end within one and a half warm-ups */
+    double from_s, to_s; /* after the first arrival */
+    double requests_per_s, output_tokens_per_s, total_tokens_per_s;
+} rg_steady;
+
 typedef struct rg_serve_result {
     int64_t requests, finished;
     int64_t refused;   /* can never fit the KV memory, or a step */
@@ -174,6 +184,7 @@ typedef struct rg_serve_result {
     rg_sample ttft, queue, prefill, first_step, tpot_excl_first, tpot_incl_first, gap, e2e;
     int64_t good;      /* met every goal */
     double makespan_s; /* first arrival to last token */
+    rg_steady steady;
     int64_t steps, preemptions, recomputed_tokens, swapped_blocks;
     int64_t prefill_tokens;             /* computed, recomputation counted */
     int64_t queried_tokens, hit_tokens; /* of prompts at first schedule */

@@ -1,17 +1,20 @@
 # One server, one step a token: four users in a closed loop, 100 + 10 tokens each.
-$ ridge serve --step-time 20ms --arrivals closed:4 --prompt 100 --answer 10 --limit 20 --kv-blocks 100 | head -14
+$ ridge serve --step-time 20ms --arrivals closed:4 --prompt 100 --answer 10 --limit 20 --kv-blocks 100 | head -18
 Half of the requests: first token after 20.0 ms (p99 20.0 ms), then one every 20.0 ms; whole request 200 ms.
   requests                                20
   finished                                20
   first arrival to last token             1 s
   requests served                         20.00 1/s
-  requests within all limits              20.00 1/s
-  share of them                           1.000
+  requests within all limits              no limits given
   output tokens                           200.0 1/s
   prompt and output tokens                2200 1/s
   output tokens per device                200.0 1/s
   output tokens in all                    200
   prompt tokens in all                    2000
+Steady state, from warm-up (400 ms) to the last arrival (800 ms)
+  requests served                         20.00 1/s
+  output tokens                           200.0 1/s
+  prompt and output tokens                2200 1/s
 What users see
 
 # The same in JSON has the keys that scripts rely on.
@@ -195,3 +198,15 @@ ridge: odd.yaml:2:8: no model 'llama3'; names that begin alike: llama-3.1-405b[.
 $ printf 'kind: serve\nmodel: llama-3.2-1b\nhw: l4\narrivals: poison:1/s\n' >odd.yaml; ridge serve odd.yaml
 ridge: odd.yaml:4:11: arrivals 'poison:1/s' not understood; write poisson:10/s, gamma:10/s,cv=2, mmpp:2/s,20/s,30s,5s, uniform:4/s, at-once, closed:32 or closed:32,think=2s
 [2]
+
+# With sessions, arrivals are those of sessions, and it is said.
+$ ridge serve --step-time 20ms --arrivals poisson:2/s --prompt 64 --answer 8 --limit 60 --turns 3 --think 1s --kv-blocks 1000 | grep counts
+  - --arrivals counts sessions: each brings up to 3 requests, one a turn
+
+# A prefix router tells where requests went.
+$ ridge serve --step-time 20ms --arrivals poisson:20/s --prompt 64 --answer 8 --limit 600 --system-prompt 1000 --kv-blocks 4000 --replicas 2 --router prefix | grep -E 'of a replica|by queue|unevenly'
+  requests of a replica, fewest           0
+  requests of a replica, most             600
+  requests sent by queue, not by prefix   0
+  - replicas are loaded unevenly: one of 2 got 600 of 600 requests, as the router sends them
+

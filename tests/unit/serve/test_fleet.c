@@ -305,6 +305,29 @@ static void energy_follows_the_work_of_steps(void **state)
     }
 }
 
+/* 10 requests a second of 100 + 400 tokens: in steady state 10 requests and 4000 new tokens a
+ * second, though the whole run also waits for the last ones. A run whose arrivals end before
+ * three lives have passed has no steady state. */
+static void steady_state_is_the_rate_of_arrivals(void **state)
+{
+    (void)state;
+    rg_synth_spec spec = {.requests = 1000,
+                          .arrivals = {.kind = RG_ARRIVE_UNIFORM, .rate_per_s = 10},
+                          .prompt = {.kind = RG_LENGTH_FIXED, .mean = 100},
+                          .output = {.kind = RG_LENGTH_FIXED, .mean = 400},
+                          .seed = 1};
+    const rg_deployment d = deployment(1, RG_ROUTE_ROUND_ROBIN);
+    const rg_serve_result r = run(&d, &spec, NULL);
+    assert_true(r.steady.known);
+    assert_true(1000 / r.makespan_s < 9.5);
+    assert_close(r.steady.requests_per_s, 10, 0.01);
+    assert_close(r.steady.output_tokens_per_s, 4000, 0.01);
+    assert_close(r.steady.total_tokens_per_s, 5000, 0.01);
+    assert_true(r.steady.to_s <= 99.9 + 1e-9);
+    spec.requests = 20;
+    assert_false(run(&d, &spec, NULL).steady.known);
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -347,6 +370,7 @@ int main(void)
         TEST(split_pools_keep_their_blocks_when_memory_is_short),
         TEST(replicas_come_with_load_and_go_without),
         TEST(energy_follows_the_work_of_steps),
+        TEST(steady_state_is_the_rate_of_arrivals),
         TEST(contradictions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
