@@ -39,8 +39,15 @@ static void operator_columns(rg_table *t)
     rg_table_column(t, "choice", "as", RG_CELL_TEXT, RG_DIM_NONE, true);
 }
 
+/* What binds a pass. */
+typedef struct bindings {
+    double share[RG_BOUND_COUNT];
+    double
+        products; /* share of the pass that flops at the peak rate would take where compute binds */
+} bindings;
+
 static rg_status operator_table(estimate *e, const rg_pass *pass, const char *key,
-                                const char *title, double shares[RG_BOUND_COUNT], rg_err *err)
+                                const char *title, bindings *binds, rg_err *err)
 {
     const rg_step_part *parts;
     int count;
@@ -55,7 +62,10 @@ static rg_status operator_table(estimate *e, const rg_pass *pass, const char *ke
         const double bytes = p->communication ? p->message.v : rg_op_bytes(&p->op).v;
         const double flops = p->communication ? 0.0 : p->op.flops.v;
         const double share = p->time.total.v * (double)p->count / total;
-        shares[p->communication ? RG_BOUND_LINK : p->time.bound] += share;
+        const rg_bound bound = p->communication ? RG_BOUND_LINK : p->time.bound;
+        binds->share[bound] += share;
+        if (bound == RG_BOUND_COMPUTE)
+            binds->products += p->time.products.v * (double)p->count / total;
         rg_table_text(t, p->name);
         rg_table_int(t, p->count);
         rg_table_real(t, p->time.total.v);
@@ -71,9 +81,11 @@ static rg_status operator_table(estimate *e, const rg_pass *pass, const char *ke
     return RG_OK;
 }
 
-/* "device memory 71 %, fixed cost 15 %": what binds, largest first. */
-static void bottleneck_text(const double shares[RG_BOUND_COUNT], char *out, size_t size)
+/* "memory 71 %, compute 15 % (at 40 % of peak)": what binds, largest first. Compute is the SMs at
+ * work; below the peak they pad tiles, take exponentials, fill and drain. */
+static void bottleneck_text(const bindings *binds, char *out, size_t size)
 {
+    const double *shares = binds->share;
     bool done[RG_BOUND_COUNT] = {false};
     size_t used = 0;
     out[0] = 0;
@@ -87,6 +99,9 @@ static void bottleneck_text(const double shares[RG_BOUND_COUNT], char *out, size
         done[best] = true;
         used += (size_t)snprintf(out + used, size - used, "%s%s %.0f %%", n ? ", " : "",
                                  rg_bound_name((rg_bound)best), 100.0 * shares[best]);
+        if (best == RG_BOUND_COMPUTE && used < size)
+            used += (size_t)snprintf(out + used, size - used, " (at %.0f %% of peak)",
+                                     100.0 * binds->products / shares[best]);
     }
 }
 
@@ -278,7 +293,7 @@ static rg_status report_operators(estimate *e, rg_err *err)
     const rg_pass decode = rg_load_decode_pass(e->load.batch, rg_load_context(&e->load));
     const rg_chunk chunk = {.new_tokens = e->load.context_tokens};
     const rg_pass prefill = {.chunks = &chunk, .chunk_count = 1};
-    double decode_shares[RG_BOUND_COUNT] = {0}, prefill_shares[RG_BOUND_COUNT] = {0};
+    bindings of_decode = {0}, of_prefill = {0};
     char text[160];
     const char *title = rg_arena_printf(
         e->arena, err,
@@ -286,13 +301,13 @@ static rg_status report_operators(estimate *e, rg_err *err)
         decode.decode_kv_max);
     if (!title)
         return RG_ERR_LIMIT;
-    RG_TRY(operator_table(e, &decode, "operators", title, decode_shares, err));
+    RG_TRY(operator_table(e, &decode, "operators", title, &of_decode, err));
     RG_TRY(operator_table(e, &prefill, "prefill_operators", "\nThe prefill, in one chunk",
-                          prefill_shares, err));
+                          &of_prefill, err));
     rg_report_line(r, "%s", "");
-    bottleneck_text(prefill_shares, text, sizeof text);
+    bottleneck_text(&of_prefill, text, sizeof text);
     rg_report_text(r, "prefill_bottleneck", "what binds the prefill", text);
-    bottleneck_text(decode_shares, text, sizeof text);
+    bottleneck_text(&of_decode, text, sizeof text);
     rg_report_text(r, "decode_bottleneck", "what binds decoding", text);
     rg_report_figure(r, "decode_communication_s", "communication in a decode pass, not hidden",
                      e->result.decode.communication.v, RG_DIM_SECONDS);
@@ -467,7 +482,9 @@ const rg_command rg_cmd_estimate = {
         "Predicts one prompt's prefill and one decode pass, operator by operator, on the busiest\n"
         "device. Queueing is left out: 'ridge serve' adds it. The operator table gives time, "
         "flops\n"
-        "and bytes of ONE operator; share counts all of them.",
+        "and bytes of ONE operator; share counts all of them. Where compute binds far below the "
+        "peak,\n"
+        "tiles are mostly padding, or take exponentials, fill and drain.",
     .examples = "  ridge estimate --hw h200-sxm --model llama-3.1-8b --batch 64 --isl 4096\n"
                 "  ridge estimate --hw hgx-h100 --model ./config.json --tp 8 --weight-type fp8",
     .options = options,

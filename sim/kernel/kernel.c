@@ -114,6 +114,7 @@ rg_status rg_kernel_op_time(const rg_kernel_device *device, const rg_op *op, rg_
     if (device->options.ideal) {
         *out = (rg_kernel_time){.total = RG_S(roofline),
                                 .roofline = RG_S(roofline),
+                                .products = RG_S(compute),
                                 .compute = RG_S(compute),
                                 .memory = RG_S(memory),
                                 .bound = compute > memory ? RG_BOUND_COMPUTE : RG_BOUND_MEMORY,
@@ -128,6 +129,7 @@ rg_status rg_kernel_op_time(const rg_kernel_device *device, const rg_op *op, rg_
                        op->name ? op->name : "?");
     *out = (rg_kernel_time){.total = RG_S(parts.total),
                             .roofline = RG_S(roofline),
+                            .products = RG_S(compute),
                             .fixed = RG_S(parts.fixed),
                             .compute = RG_S(parts.compute),
                             .memory = RG_S(parts.memory),

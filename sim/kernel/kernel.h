@@ -60,6 +60,7 @@ const char *rg_kernel_device_note(const rg_kernel_device *device);
 typedef struct rg_kernel_time {
     rg_seconds total;
     rg_seconds roofline;                   /* max(flops/peak, bytes/bandwidth), no efficiency */
+    rg_seconds products;                   /* flops/peak: least time that they take */
     rg_seconds fixed, compute, memory, l2; /* parts, before they overlap */
     rg_bound bound;
     const char *choice; /* tile or algorithm picked, for people; static text or NULL */

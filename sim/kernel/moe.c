@@ -226,12 +226,22 @@ typedef struct product {
     double w_share;        /* bytes of W over bytes of X that an SM loads for an element */
 } product;
 
+/* Cycles of one step of a tile: its products, and its loads into the SM. */
+static double product_cycles(const product *p, const tile *t)
+{
+    return heights[t->height] * t->columns * p->compute_cycles;
+}
+
+static double load_cycles(const product *p, const tile *t)
+{
+    return 128.0 * (heights[t->height] + t->columns * p->w_share) / p->c[RG_MOE_L2_SM];
+}
+
 /* Cycles on the SMs. */
 static double tile_cycles(const product *p, const tile *t, double covering)
 {
     const double rows = heights[t->height];
-    const double compute = rows * t->columns * p->compute_cycles;
-    const double load = 128.0 * (rows + t->columns * p->w_share) / p->c[RG_MOE_L2_SM];
+    const double compute = product_cycles(p, t), load = load_cycles(p, t);
     const double share = covering * rg_kernel_up(p->n / t->columns) / p->units;
     const double waves = share > STEADY_WAVES ? share + 0.5 : rg_kernel_up(share);
     /* Tiles that share an SM fill and drain behind one another's products. */
@@ -378,9 +388,11 @@ rg_status rg_kernel_moe(const rg_kernel_device *device, const rg_op *op, rg_kern
                            .w_share = (device->cta_pairs ? 0.5 : 1.0) * w_bytes / x_bytes};
         const tile *t = tuned_tile(&p, set, covering);
         const double sm = tile_cycles(&p, t, row_tiles(&l, t->height)) / device->hz;
-        out->compute += sm;
+        /* Low tiles of few rows wait for their weights rather than for their products. */
+        const bool loading = load_cycles(&p, t) > product_cycles(&p, t);
+        out->compute += loading ? 0.0 : sm;
         out->memory += memory;
-        out->l2 += l2;
+        out->l2 += loading ? fmax(l2, sm) : l2;
         out->total += rg_kernel_join(sm, memory + l2, c[RG_MOE_OVERLAP]);
     }
     const double plain = device->c[RG_KG_STREAM][RG_STREAM_MEMORY] * device->memory_rate;

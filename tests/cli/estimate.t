@@ -83,3 +83,10 @@ $ for c in hw.links.pcie5x16.rate_per_direction hw.links.nvlink4.rate_per_direct
 # another, and a lone prompt keeps one device in eight busy with its attention.
 $ for b in 1 8; do ridge estimate --hw hgx-h200 --model deepseek-v3 --tp 8 --ep 8 --attention-dp --batch $b --isl 4096 --osl 1 -f json | awk -F'[:,]' '/"(total_tokens_per_s|mfu_prefill_ratio)"/ { print $2 + 0 }'; done | paste -s | awk '{ print ($3 / $1 > 2 && $3 / $1 <= 8 ? "more" : "no"), ($4 / $2 > 2 ? "busier" : "no") }'
 more busier
+
+# Experts of a few rows: three times the memory's rate leaves tiles that are mostly padding, which is said; below,
+# memory binds.
+$ for x in x0.5 x1.5 x3; do ridge estimate --hw hgx-h200 --model qwen3-235b-a22b --tp 8 --batch 64 --isl 4096 --set hw.memory.hbm.bandwidth=$x | grep 'what binds decoding' | grep -oE 'memory|compute|\(at [1-9] % of peak\)' | paste -s; done
+memory
+memory
+compute	(at 2 % of peak)
