@@ -243,7 +243,9 @@ const rg_command rg_cmd_train = {
         "over the replicas by every algorithm that the cluster allows, and the optimiser. ZeRO 2 "
         "reduces the gradients of every micro-batch; ZeRO 3 gathers the weights twice for each as "
         "well.\n\n"
-        "MFU counts model flops alone, HFU those of recomputation too.",
+        "MFU counts model flops alone: three times a forward pass of the whole model, the causal "
+        "half of attention, the same for every arrangement. HFU counts what is computed again too, "
+        "in flash attention the scores.",
     .examples = "ridge train --hw hgx-h100 --model llama-3.1-70b --tp 8 --pp 4 --dp 64 "
                 "--sequence-parallel\n"
                 "ridge train --hw hgx-h100 --model llama-2-7b --dp 2048 --global-batch 2048\n",

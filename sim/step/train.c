@@ -29,7 +29,7 @@ rg_train rg_train_defaults(void)
 
 /** Y = X W^T backwards: dX[m,k] = dY[m,n] W[n,k] and dW[n,k] = dY^T[n,m] X[m,k]. */
 static rg_status product_backward(const rg_step_context *x, const rg_op *op, double *time,
-                                  double *flops, rg_err *err)
+                                  rg_err *err)
 {
     rg_op back = *op;
     rg_kernel_time t;
@@ -38,19 +38,18 @@ static rg_status product_backward(const rg_step_context *x, const rg_op *op, dou
     rg_op_fill_gemm(&back);
     RG_TRY(rg_step_op_time(x, &back, &t, err));
     *time = t.total.v;
-    *flops = back.flops.v;
     back.u.gemm.m = op->u.gemm.n;
     back.u.gemm.n = op->u.gemm.k;
     back.u.gemm.k = op->u.gemm.m;
     rg_op_fill_gemm(&back);
     RG_TRY(rg_step_op_time(x, &back, &t, err));
     *time += t.total.v;
-    *flops += back.flops.v;
     return RG_OK;
 }
 
-/** Backward over forward: attention does five products where forward does two (FlashAttention-2,
- * Dao 2023, section 3.1); experts two for one; everything else reads what it wrote once more. */
+/** Backward over forward in time: attention does five products where forward does two
+ * (FlashAttention-2, Dao 2023, section 3.1); experts two for one; everything else reads what it
+ * wrote once more. */
 static double backward_ratio(const rg_op *op)
 {
     switch (op->kind) {
@@ -69,26 +68,61 @@ static bool is_attention(const rg_op *op)
     return op->kind == RG_OP_ATTN_PREFILL || op->kind == RG_OP_MLA_PREFILL;
 }
 
-/** Times of one micro-batch on the slowest stage. */
-typedef struct micro {
-    double forward, backward, recompute, communication, hop;
-    double flops, recompute_flops; /* of one rank */
-} micro;
+/** Whether a layer's forward operator runs once more before its backward. */
+static bool runs_again(const rg_train *train, const rg_op *op)
+{
+    if (train->recompute == RG_RECOMPUTE_SELECTIVE)
+        return is_attention(op) && !op->u.attention.fused;
+    return train->recompute == RG_RECOMPUTE_FULL && strcmp(op->name, "lm_head") != 0;
+}
 
-static rg_status micro_batch_time(rg_arena *arena, rg_step_context *x, const rg_train *train,
-                                  micro *out, rg_err *err)
+/** Whole sequences of one micro-batch, all logits. */
+static rg_status micro_batch_pass(rg_arena *arena, const rg_train *train, rg_pass *out, rg_err *err)
 {
     rg_chunk *chunks = RG_NEW(arena, rg_chunk, train->micro_batch, err);
     if (chunks == NULL)
         return RG_ERR_LIMIT;
     for (int64_t i = 0; i < train->micro_batch; i++)
         chunks[i].new_tokens = train->sequence_tokens;
-    const rg_pass pass = {.chunks = chunks,
-                          .chunk_count = (int)train->micro_batch,
-                          .logit_rows = train->micro_batch * train->sequence_tokens};
+    *out = (rg_pass){.chunks = chunks,
+                     .chunk_count = (int)train->micro_batch,
+                     .logit_rows = train->micro_batch * train->sequence_tokens};
+    return RG_OK;
+}
+
+/** Flops of a micro-batch through the whole model, however it is split: forward and twice that
+ * backward, attention's causal half alone (model), and what is computed again (again). Backward,
+ * flash attention makes the scores anew, one product of its two (Dao 2023, section 3.1). */
+static rg_status micro_batch_flops(rg_arena *arena, const rg_step_context *x, const rg_train *train,
+                                   const rg_pass *pass, double *model, double *again, rg_err *err)
+{
+    const rg_shard whole = {.embedding = true, .head = true};
+    rg_op_list list;
+    RG_TRY(rg_pass_ops(arena, x->model, &x->formats, &whole, pass, &list, err));
+    *model = *again = 0;
+    for (int i = 0; i < list.count; i++) {
+        const rg_op *op = &list.items[i];
+        if (op->kind == RG_OP_SAMPLE)
+            continue;
+        const double forward = (double)op->count * op->flops.v;
+        *model += 3 * forward;
+        *again += runs_again(train, op) ? forward : 0;
+        *again += is_attention(op) && op->u.attention.fused ? forward / 2 : 0;
+    }
+    return RG_OK;
+}
+
+/** Times of one micro-batch on the slowest stage. */
+typedef struct micro {
+    double forward, backward, recompute, communication, hop;
+} micro;
+
+static rg_status micro_batch_time(rg_arena *arena, rg_step_context *x, const rg_train *train,
+                                  const rg_pass *pass, micro *out, rg_err *err)
+{
     const rg_step_part *parts;
     int count;
-    RG_TRY(rg_step_parts(arena, x, &pass, &parts, &count, err));
+    RG_TRY(rg_step_parts(arena, x, pass, &parts, &count, err));
     *out = (micro){0};
     for (int i = 0; i < count; i++) {
         const rg_step_part *p = &parts[i];
@@ -104,20 +138,13 @@ static rg_status micro_batch_time(rg_arena *arena, rg_step_context *x, const rg_
             out->forward += n * t; /* stands for softmax and loss */
             continue;
         }
-        double back = backward_ratio(&p->op) * t,
-               back_flops = backward_ratio(&p->op) * p->op.flops.v;
+        double back = backward_ratio(&p->op) * t;
         if (p->op.kind == RG_OP_GEMM)
-            RG_TRY(product_backward(x, &p->op, &back, &back_flops, err));
+            RG_TRY(product_backward(x, &p->op, &back, err));
         out->forward += n * t;
         out->backward += n * back;
-        out->flops += n * (p->op.flops.v + back_flops);
-        const bool again = train->recompute == RG_RECOMPUTE_FULL ||
-                           (train->recompute == RG_RECOMPUTE_SELECTIVE && is_attention(&p->op) &&
-                            !p->op.u.attention.fused);
-        if (again && strcmp(p->name, "lm_head") != 0) {
+        if (runs_again(train, &p->op))
             out->recompute += n * t;
-            out->recompute_flops += n * p->op.flops.v;
-        }
     }
     return RG_OK;
 }
@@ -325,7 +352,11 @@ rg_status rg_train_step(rg_arena *arena, const rg_cluster *cluster, const rg_mod
     int64_t m;
     RG_TRY(check(cluster, &p, train, &m, err));
     micro one;
-    RG_TRY(micro_batch_time(arena, x, train, &one, err));
+    rg_pass pass;
+    double flops, again;
+    RG_TRY(micro_batch_pass(arena, train, &pass, err));
+    RG_TRY(micro_batch_time(arena, x, train, &pass, &one, err));
+    RG_TRY(micro_batch_flops(arena, x, train, &pass, &flops, &again, err));
     const double pp = (double)p.pp, v = (double)p.pp_interleave, n = (double)m;
     /* stage hops of interleaved chunks are v times as many (Narayanan et al. 2021, section 2.2) */
     const double hops = p.pp > 1 ? 2 * one.hop * v : 0;
@@ -357,17 +388,12 @@ rg_status rg_train_step(rg_arena *arena, const rg_cluster *cluster, const rg_mod
     out->devices = p.tp * p.pp * p.cp * p.dp;
     out->parameters_per_device = parameters;
     const double tokens = (double)train->global_batch * (double)train->sequence_tokens;
-    /* model flops by the account of one rank, over all ranks and stages of all replicas; stages
-     * other than the slowest do a little less, so this is the parameters' share where they differ
-     */
-    const double share = parameters / ((double)model->parameters_total / (double)(p.tp * p.pp));
-    const double even = p.pp > 1 && share > 1 ? 1 / share : 1;
-    out->model_flops = RG_F(one.flops * n * (double)out->devices * even);
+    out->model_flops = RG_F(flops * n * replicas);
     const rg_peak *peak = rg_accel_peak(cluster->accel, formats->math);
     if (peak != NULL && peak->rate.known) {
         const double all = peak->rate.value * (double)out->devices * out->total.v;
         out->mfu_ratio = out->model_flops.v / all;
-        out->hfu_ratio = (one.flops + one.recompute_flops) / one.flops * out->mfu_ratio;
+        out->hfu_ratio = (flops + again) / flops * out->mfu_ratio;
     }
     out->tokens_per_s = tokens / out->total.v;
     out->tokens_per_s_per_device = out->tokens_per_s / (double)out->devices;

@@ -48,7 +48,8 @@ typedef struct rg_train_time {
     rg_seconds gradients;                    /* reduce.exposed + gather.exposed */
     rg_seconds optimiser;
     int64_t micro_batches, devices;
-    rg_flops model_flops;        /* forward and backward, no recomputation, all devices */
+    rg_flops model_flops; /* 3 x forward of the whole model, however it is split; causal half of
+                             attention, nothing computed again */
     double mfu_ratio, hfu_ratio; /* of the dense peak; hfu counts recomputation too */
     double tokens_per_s, tokens_per_s_per_device;
     double parameters_per_device;
