@@ -44,7 +44,7 @@ static void winner_lines(rg_report *report, const rg_plan_answer *x, const rg_pl
         rg_report_figure(report, "saturation_users", "users it carries within the limits",
                          floor(x->saturation * (double)r->users + 0.5), RG_DIM_NONE);
     /* Little's law: in the system at once = arrivals x time in it */
-    const double rate = r->rate_per_s > 0 ? r->rate_per_s : rg_plan_served_per_s(r, &o->at);
+    const double rate = r->rate_per_s > 0 ? r->rate_per_s : rg_plan_served_per_s(&o->at);
     const double inside = rate * o->at.e2e_mean;
     const double cache =
         inside * (r->mean_prompt + 0.5 * r->mean_output) * c->rules.kv_bytes_per_token;
@@ -100,10 +100,12 @@ static const char *spec_form(rg_spec_kind kind)
 static void interval_words(rg_report *report, const rg_trial *t)
 {
     if (t->runs > 1)
-        rg_report_assume(report,
-                         "the winner is the mean of %d runs with requests of their own, its 95 %% "
-                         "interval that across them; what could be cheaper was tried so too",
-                         t->runs);
+        rg_report_assume(
+            report,
+            "the winner is the mean of %d runs with requests of their own, twice as many "
+            "and half of them to fill the fleet, its 95 %% interval that across them; what could "
+            "be cheaper was tried so too",
+            t->runs);
     else
         rg_report_assume(report, "one run of the requests given: 95 %% intervals are those of "
                                  "eight batches of it in a row");

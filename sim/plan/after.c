@@ -82,9 +82,9 @@ static void add_side(const rg_plan_run *run, const side *x, double makespan, rg_
         out->electricity_usd_per_hour += energy.electricity.v;
 }
 
-double rg_plan_served_per_s(const rg_plan_requests *r, const rg_trial *t)
+double rg_plan_served_per_s(const rg_trial *t)
 {
-    return over((double)r->count, t->makespan_s) * (double)t->replicas / (double)t->simulated;
+    return over((double)t->finished, t->makespan_s) * (double)t->replicas / (double)t->simulated;
 }
 
 static void money(const rg_plan_run *run, const rg_trial *t, rg_plan_bill *out)
@@ -94,7 +94,7 @@ static void money(const rg_plan_run *run, const rg_trial *t, rg_plan_bill *out)
     const double asked = run->plan->traffic.rate_per_s, per_s = asked > 0 ? asked * run->change.rate
                                                                 : r->rate_per_s > 0
                                                                     ? r->rate_per_s
-                                                                    : rg_plan_served_per_s(r, t);
+                                                                    : rg_plan_served_per_s(t);
     const double millions_in = per_s * r->mean_prompt * 3600 / 1e6,
                  millions_out = per_s * r->mean_output * 3600 / 1e6;
     out->usd_per_million_input = over(out->usd_per_hour, millions_in);

@@ -23,7 +23,7 @@ typedef struct rg_plan_bill {
 } rg_plan_bill;
 
 /** Requests a second that a fleet served, by those of the part that was simulated. */
-double rg_plan_served_per_s(const rg_plan_requests *requests, const rg_trial *trial);
+double rg_plan_served_per_s(const rg_trial *trial);
 
 /** Power by use of arithmetic and memory (rg_accel_power): flops of the tokens computed and bytes
  * of the steps taken over the run. Errors: none; what is unknown is NaN. */

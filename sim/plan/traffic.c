@@ -13,7 +13,10 @@
  * (a truncated warm-up; Law, Simulation Modeling and Analysis, 5th edition, section 9.5.1). The
  * lengths are assumed. */
 static const double least_covered_s = 180, lives = 12;
-enum { LEAST_REQUESTS = 1500, MOST_REQUESTS = 20000, REQUESTS_OF_A_USER = 30, WARM_UP_PART = 3 };
+enum { LEAST_REQUESTS = 1500, MOST_REQUESTS = 20000, REQUESTS_OF_A_USER = 30 };
+/* Draws that verify an answer are longer and leave half of themselves out: a fleet that is nearly
+ * full takes many lives to settle. */
+enum { LONGER = 2, WARM_UP_PART = 3, WARM_UP_PART_LONGER = 2 };
 
 /* Time in the system of a mean request that just keeps the limits, s; 0: they do not say. */
 static double life_of(const rg_plan *plan)
@@ -38,10 +41,11 @@ static double requests_wanted(const rg_plan *plan)
     return fmax(wanted, LEAST_REQUESTS);
 }
 
-static int64_t request_count(const rg_plan *plan)
+static int64_t request_count(const rg_plan *plan, int draw)
 {
-    return plan->traffic.requests > 0 ? plan->traffic.requests
-                                      : (int64_t)fmin(requests_wanted(plan), MOST_REQUESTS);
+    if (plan->traffic.requests > 0)
+        return plan->traffic.requests;
+    return (int64_t)fmin(requests_wanted(plan), MOST_REQUESTS) * (draw > 0 ? LONGER : 1);
 }
 
 /* The user's own requests, their number too, are all judged, in one run. */
@@ -58,7 +62,7 @@ static double coverage_of(const rg_plan *plan)
 }
 
 static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traffic_change *change,
-                             uint64_t seed, rg_requests **out, rg_err *err)
+                             int draw, uint64_t seed, rg_requests **out, rg_err *err)
 {
     const rg_plan_traffic *t = &plan->traffic;
     const double rate = t->rate_per_s * change->rate;
@@ -68,7 +72,7 @@ static rg_status open_source(rg_arena *arena, const rg_plan *plan, const rg_traf
     if (!t->trace) {
         /* as many requests whatever the change: the same draws at other times */
         const rg_synth_spec spec = {
-            .requests = request_count(plan),
+            .requests = request_count(plan, draw),
             .arrivals = *arrivals,
             .prompt = t->prompt,
             .output = t->output,
@@ -272,7 +276,7 @@ rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t ma
         out->seed = rg_rng_next(&rng);
     }
     out->users = (int64_t)floor((double)plan->traffic.users * change->rate + 0.5);
-    RG_TRY(open_source(arena, plan, change, out->seed, &stream, err));
+    RG_TRY(open_source(arena, plan, change, draw, out->seed, &stream, err));
     rg_status status =
         rg_requests_limit(arena, stream, max_model_tokens, RG_OVERLONG_REJECT, &stream, err);
     if (status == RG_OK)
@@ -286,7 +290,8 @@ rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t ma
         return rg_fail(err, RG_ERR_INPUT, (rg_pos){plan->traffic.trace, 0, 0},
                        "no request is left: %lld are longer than the model's %lld tokens",
                        (long long)out->over_long, (long long)max_model_tokens);
-    out->warm_up = users_own(plan) ? 0 : out->count / WARM_UP_PART;
+    out->warm_up =
+        users_own(plan) ? 0 : out->count / (draw > 0 ? WARM_UP_PART_LONGER : WARM_UP_PART);
     change_outputs(out, change->output);
     count_up(out);
     return least_sums(arena, out, err);

@@ -48,7 +48,8 @@ typedef struct rg_plan_requests {
 /** Runs of the winner with other seeds, at most; see plan/verify.h. */
 enum { RG_PLAN_DRAWS = 16 };
 
-/** Make or read them; draw 0 is the plan's own seed, others are independent of it. Errors: those of
+/** Make or read them; draw 0 is the plan's own seed, others are independent of it,
+ * and longer. Errors: those of
  * the trace, RG_ERR_INPUT when none is left. */
 rg_status rg_plan_requests_make(rg_arena *arena, const rg_plan *plan, int64_t max_model_tokens,
                                 const rg_traffic_change *change, int draw, rg_plan_requests *out,

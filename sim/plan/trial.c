@@ -203,6 +203,7 @@ static double ratio_or_0(double a, double b)
 static void take(const rg_plan *plan, const rg_serve_result *r, rg_judged *judged, rg_trial *out)
 {
     out->runs = 1;
+    out->finished = r->finished;
     out->refused = r->refused;
     out->over_step = r->over_step;
     out->makespan_s = r->makespan_s;

@@ -21,6 +21,7 @@ typedef struct rg_trial {
     double value[RG_PLAN_LIMITS];
     double low[RG_PLAN_LIMITS], high[RG_PLAN_LIMITS]; /* 95 % interval; NaN: too few requests */
     bool sure;         /* ok at the upper, or not ok at the lower ends of the intervals */
+    int64_t finished;  /* requests that were served */
     int64_t refused;   /* requests that no replica's memory, or no step, can ever hold */
     int64_t over_step; /* of these, prompts longer than a step */
     double ttft_mean, ttft_p50, ttft_p95, ttft_p99;

@@ -26,12 +26,11 @@ static rg_status run_some(rg_plan_run *run, const rg_candidate *c, int64_t repli
     rg_err errors[RG_PLAN_DRAWS] = {0};
     rg_status status[RG_PLAN_DRAWS];
     const rg_trial_how how = {.speed_up = speed_up};
-    RG_TRY(have_draws(run, to - 1, err));
+    RG_TRY(have_draws(run, to, err));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(run->worker_count)
     for (int k = from; k < to; k++)
-        status[k] = rg_trial_run(run->workers[omp_get_thread_num()], c,
-                                 k == 0 ? &run->requests : &run->draws[k - 1], replicas, &how,
-                                 &runs[k], &errors[k]);
+        status[k] = rg_trial_run(run->workers[omp_get_thread_num()], c, &run->draws[k], replicas,
+                                 &how, &runs[k], &errors[k]);
     for (int k = from; k < to; k++)
         if (status[k] != RG_OK) {
             if (err)
