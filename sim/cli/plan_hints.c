@@ -60,6 +60,16 @@ __attribute__((format(printf, 2, 3))) static void put(line *l, const char *forma
     va_end(args);
 }
 
+/* What engines load: the checkpoint that the model's file was made of, else what the user named. */
+static const char *checkpoint(const kind *k, char out[160])
+{
+    const char *source = k->space->model->source;
+    if (source && sscanf(source, "config.json of %159s on Hugging Face", out) == 1 &&
+        strchr(out, '/'))
+        return out;
+    return k->space->plan->model;
+}
+
 /* The engines' word for a cache type, NULL when it is theirs by default. */
 static const char *cache_type(const rg_arrangement *a)
 {
@@ -98,7 +108,8 @@ static void vllm(line *l, const kind *k)
 {
     const rg_arrangement *a = k->arrangement;
     const rg_parallel *p = &a->parallel;
-    put(l, "vllm serve %s", k->space->plan->model);
+    char name[160];
+    put(l, "vllm serve %s", checkpoint(k, name));
     if (p->attention_dp)
         put(l, " --data-parallel-size %lld", (long long)p->tp);
     else
@@ -135,7 +146,8 @@ static void sglang(line *l, const kind *k)
 {
     const rg_arrangement *a = k->arrangement;
     const rg_parallel *p = &a->parallel;
-    put(l, "python -m sglang.launch_server --model-path %s --tp-size %lld", k->space->plan->model,
+    char name[160];
+    put(l, "python -m sglang.launch_server --model-path %s --tp-size %lld", checkpoint(k, name),
         (long long)p->tp);
     if (p->pp > 1)
         put(l, " --pp-size %lld", (long long)p->pp);
@@ -208,7 +220,8 @@ static void trtllm(line *l, const kind *k)
 {
     const rg_parallel *p = &k->arrangement->parallel;
     const bool file = trtllm_file(l, k);
-    put(l, "trtllm-serve %s --tp_size %lld", k->space->plan->model, (long long)p->tp);
+    char name[160];
+    put(l, "trtllm-serve %s --tp_size %lld", checkpoint(k, name), (long long)p->tp);
     if (p->pp > 1)
         put(l, " --pp_size %lld", (long long)p->pp);
     if (p->ep > 1)

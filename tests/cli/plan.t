@@ -129,7 +129,7 @@ tp8 ep8 attention-dp
 # Rows that differ in their cache say so; latencies are those of the row's own count, or none; what constants are
 # from is said; TensorRT-LLM is not started on devices that it does not run on, and its settings are commands.
 $ ridge plan llama-3.1-8b --rate 60/s --isl 1000 --osl 100 --ttft p95:1s --tpot p95:30ms --hw mi300x --tp 1,8 --pp 1 --kv-type bf16,fp8 --limit 600 --brief -q >mi.txt; grep -e '^  vllm' -e 'trtllm' -e 'weights  KV' -e 'constants' mi.txt
-  vllm serve [...]
+  vllm serve meta-llama/[...]
   device  replica  weights  KV [...]
   - mi300x: constants borrowed from h200-sxm: not validated on mi300x[...]
 $ ridge plan llama-3.1-8b --rate 5/s --isl 1000 --osl 100 --hw h100-sxm --tp 1 --pp 1 --kv-type fp8 --limit 60 --brief -q | grep -o "printf.*; trtllm-serve\|--config [^ ]*"
