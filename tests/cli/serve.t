@@ -210,3 +210,8 @@ $ ridge serve --step-time 20ms --arrivals poisson:20/s --prompt 64 --answer 8 --
   requests sent by queue, not by prefix   0
   - replicas are loaded unevenly: one of 2 got 600 of 600 requests, as the router sends them
 
+
+# A grid says what kind of file it is.
+$ printf 'grid: {isl: [128, 256]}\n' >g.yaml; ridge sweep g.yaml
+ridge: g.yaml:1:1: missing key 'kind'; a sweep file says 'kind: sweep'
+[2]
