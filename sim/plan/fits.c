@@ -43,7 +43,7 @@ static rg_status bound_of(rg_arena *arena, const rg_space *s, const rg_candidate
     const rg_least_work *w = work.replica;
     const double cache = rg_model_kv_bytes(s->model, &a->formats.kv, RG_KV_IDEAL, context, 1).v;
     /* the stages of a pipeline take turns: one user has the memory of one of them at a time */
-    const double at_work = (double)(a->devices / a->parallel.pp);
+    const double at_work = (double)a->devices / (double)a->parallel.pp;
     *tokens_per_s = at_work * w->bandwidth / (w->dense_bytes + w->expert_bytes + cache);
     return RG_OK;
 }
