@@ -61,24 +61,16 @@ static rg_status row(rg_table *table, const rg_plan_answer *x, int i, rg_err *er
 {
     const rg_plan_run *run = x->run;
     const rg_outcome *o = &run->outcomes[i];
-    const rg_candidate *c = rg_part_candidate(run, i);
     const bool ran = o->simulated && o->at.refused == 0;
-    char split[160], detail[256];
+    char detail[256];
     rg_offline f = {0};
     rg_plan_bill bill = {0};
     if (ran) {
         RG_TRY(rg_plan_offline_of(x->arena, run, i, &f, err));
         rg_plan_bill_of(x->arena, run, i, &o->at, &bill);
     }
-    rg_candidate_text(&run->space, c, split, sizeof split);
     detail_of(run, i, detail, sizeof detail);
-    rg_table_text(table, rg_part_machine(run, i)->name);
-    rg_table_text(table, split);
-    rg_table_text(table, rg_part_weights(rg_part_arrangement(run, i)));
-    rg_table_text(table, rg_part_arrangement(run, i)->formats.kv.name);
-    rg_table_text(table, rg_policy_names[c->rules.policy]);
-    rg_table_int(table, c->rules.max_sequences);
-    rg_table_int(table, c->rules.max_batched_tokens);
+    rg_part_candidate_cells(table, run, i);
     rg_table_int(table, rg_part_usage(run, i, o->replicas).devices);
     rg_table_real(table, ran ? f.output_tokens_per_s : NAN);
     rg_table_real(table, ran ? f.output_tokens_per_s / f.devices : NAN);

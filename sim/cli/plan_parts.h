@@ -56,6 +56,10 @@ void rg_part_latencies_json(json_t *into, const rg_trial *trial);
 json_t *rg_part_limits_json(const rg_plan_run *run, const rg_trial *trial);
 void rg_part_bill_json(json_t *into, const rg_plan_bill *bill);
 
+/** The cells that name a candidate, in this order: device, split, weights, KV, scheduler, limits on
+ * sequences and on tokens. */
+void rg_part_candidate_cells(rg_table *row, const rg_plan_run *run, int candidate);
+
 /** Tables of a report. */
 void rg_part_limits_table(rg_report *report, const rg_plan_run *run, const rg_trial *trial);
 void rg_part_runners_table(rg_report *report, const rg_plan_run *run);

@@ -29,6 +29,21 @@ void rg_part_limits_table(rg_report *report, const rg_plan_run *run, const rg_tr
     }
 }
 
+void rg_part_candidate_cells(rg_table *row, const rg_plan_run *run, int i)
+{
+    const rg_candidate *c = rg_part_candidate(run, i);
+    const rg_arrangement *a = rg_part_arrangement(run, i);
+    char split[160];
+    rg_candidate_text(&run->space, c, split, sizeof split);
+    rg_table_text(row, rg_part_machine(run, i)->name);
+    rg_table_text(row, split);
+    rg_table_text(row, rg_part_weights(a));
+    rg_table_text(row, a->formats.kv.name);
+    rg_table_text(row, rg_policy_names[c->rules.policy]);
+    rg_table_int(row, c->rules.max_sequences);
+    rg_table_int(row, c->rules.max_batched_tokens);
+}
+
 /* In what a plan chooses; the rest follows from engine and arrangement. */
 static bool same_rules(const rg_candidate *c, const rg_candidate *d)
 {
@@ -112,7 +127,6 @@ void rg_part_runners_table(rg_report *report, const rg_plan_run *run)
     for (int k = 0; k < run->space.candidate_count; k++) {
         const int i = run->order[k];
         const rg_outcome *o = &run->outcomes[i];
-        const rg_candidate *c = rg_part_candidate(run, i);
         bool first_of_machine = true;
         if (i == run->winner || (run->winner < 0 && o->state == RG_PLAN_PRUNED))
             continue;
@@ -124,16 +138,9 @@ void rg_part_runners_table(rg_report *report, const rg_plan_run *run)
         if (shown >= MOST_RUNNERS && !first_of_machine)
             continue;
         shown++;
-        char split[160], detail[256];
-        rg_candidate_text(&run->space, c, split, sizeof split);
+        char detail[256];
         rg_part_lost(run, i, detail, sizeof detail);
-        rg_table_text(table, rg_part_machine(run, i)->name);
-        rg_table_text(table, split);
-        rg_table_text(table, rg_part_weights(rg_part_arrangement(run, i)));
-        rg_table_text(table, rg_part_arrangement(run, i)->formats.kv.name);
-        rg_table_text(table, rg_policy_names[c->rules.policy]);
-        rg_table_int(table, c->rules.max_sequences);
-        rg_table_int(table, c->rules.max_batched_tokens);
+        rg_part_candidate_cells(table, run, i);
         const int64_t replicas = o->state == RG_PLAN_UNFIT                    ? 1
                                  : o->state == RG_PLAN_FAILED && o->simulated ? o->at.replicas
                                                                               : o->replicas;
